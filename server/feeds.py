@@ -38,7 +38,7 @@ from snapshots.history import History, Neighbours, Pair
 from snapshots.models import utc
 from snapshots.notes.atom import MEDIA_TYPE, EntryStory, Feed, package_feed, series_feed
 from snapshots.notes.stories import neighbours_in_feed
-from snapshots.notes.templates import commits_story, story
+from snapshots.notes.templates import commits_story, html_story
 from snapshots.sources.reports import Progress
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
@@ -134,7 +134,7 @@ def entry_story(library: Library, neighbours: Neighbours, stored: str | None) ->
     if stored is not None and recorded is None:
         return EntryStory(stored)
     explanation = library.explanations.get((*neighbours.pair,))
-    html = stored or story(neighbours, explanation)
+    html = stored or html_story(neighbours, explanation)
     if recorded is None or neighbours.base is None:
         return EntryStory(html)
     change = library.recipes_change(neighbours.base, neighbours.head)

@@ -109,7 +109,7 @@ _LABEL = re.compile(r' aria-label="([^"]*)"')
 _INDENTED = re.compile(r"\n\s+")
 
 
-def labelled(table: Markup) -> Markup:
+def with_cell_labels(table: Markup) -> Markup:
     """Return a table with the heading of its column in each cell, as ``data-label``.
 
     The labels are shown on narrow screens, where rows are displayed as cards. Row headings get
@@ -487,12 +487,12 @@ _FEWEST_LINES = 3
 def notes_body(whole: str) -> tuple[Markup, bool]:
     """Return the ``main`` element of release notes in HTML, and whether lists were shortened."""
     body = whole[whole.index("<main>") + len("<main>") : whole.rindex("</main>")]
-    shown = _HEADING.sub(_one_level_deeper, fitting(body, MAX_CHARACTERS))
+    shown = _HEADING.sub(_one_level_deeper, _shorten_lists(body, MAX_CHARACTERS))
     # The template of the notes escapes all names, so no markup comes from the catalog.
     return Markup(shown), len(shown) < len(body)  # noqa: S704
 
 
-def fitting(body: str, most: int) -> str:
+def _shorten_lists(body: str, most: int) -> str:
     """Return notes with lists shortened so that they fit; lists of hashes are shortened first."""
     if len(body) <= most:
         return body

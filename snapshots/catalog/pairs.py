@@ -75,12 +75,12 @@ def _with_story(neighbours: Neighbours, base: Side, head: Side) -> StoredChanges
     """
     # Imported here, because most commands compose no stories.
     from snapshots.changes.explanation import Explanation
-    from snapshots.notes.templates import story
+    from snapshots.notes.templates import html_story
 
     explanation = Explanation(Comparison(base.frame, head.frame), base, head)
     stored = as_stored(explanation.comparison, explanation.reasoning, explanation.causes)
     return msgspec.structs.replace(
-        stored, story=stories.to_text(neighbours, story(neighbours, explanation))
+        stored, story=stories.to_text(neighbours, html_story(neighbours, explanation))
     )
 
 

@@ -20,7 +20,7 @@ _OF_URLS = "/:?#[]@!$&*+,;=%~"
 """Characters in URLs, besides letters, digits, dots and dashes, that do not end a Markdown link."""
 
 
-def code_span(text: str) -> str:
+def markdown_code(text: str) -> str:
     """Return a text as a Markdown code span, which the text cannot end or break into lines."""
     if _HARMLESS.fullmatch(text):
         return f"`{text}`"
@@ -33,9 +33,9 @@ def code_span(text: str) -> str:
     return f"{fence}{padded}{fence}"
 
 
-def inline(text: str) -> str:
+def markdown_text(text: str) -> str:
     """Return a text unchanged if Markdown has no special meaning for it, else as a code span."""
-    return text if _HARMLESS.fullmatch(text) else code_span(text)
+    return text if _HARMLESS.fullmatch(text) else markdown_code(text)
 
 
 def number(count: int) -> str:
@@ -144,11 +144,11 @@ def spelled(count: int, noun: str) -> str:
 
 def _in_markdown(piece: str) -> str:
     if isinstance(piece, Name):
-        return code_span(piece)
+        return markdown_code(piece)
     if isinstance(piece, Reference):
-        text = str(piece) if _HARMLESS.fullmatch(piece.removeprefix("#")) else code_span(piece)
+        text = str(piece) if _HARMLESS.fullmatch(piece.removeprefix("#")) else markdown_code(piece)
         return f"[{text}]({quote(piece.url, safe=_OF_URLS)})" if piece.url else text
-    return inline(piece) if isinstance(piece, Value) else piece
+    return markdown_text(piece) if isinstance(piece, Value) else piece
 
 
 def _in_html(piece: str) -> str:

@@ -14,10 +14,16 @@ from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sections, sentences
-from snapshots.notes.changelog import Changelog, ComparisonFilter, changelog, to_json
+from snapshots.notes.changelog import (
+    Changelog,
+    ComparisonFilter,
+    ExplainedSummary,
+    changelog,
+    to_json,
+)
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
-from snapshots.notes.sentences import Name, Sentence, Value, code_span, enumerated, inline
+from snapshots.notes.sentences import Name, Sentence, Value, enumerated
 from snapshots.recipes.effects import RecipesChange
 from snapshots.texts import counted, day, in_words, short_digest, size, visible
 
@@ -117,7 +123,9 @@ class NotesMarkup(msgspec.Struct, frozen=True, eq=False):
     autoescape: bool = False
 
 
-MARKDOWN = NotesMarkup("md", _filters(str, sentences.markdown, code_span, inline))
+MARKDOWN = NotesMarkup(
+    "md", _filters(str, sentences.markdown, sentences.markdown_code, sentences.markdown_text)
+)
 HTML = NotesMarkup(
     "html",
     _filters(
@@ -178,6 +186,8 @@ def variables(log: Changelog) -> dict[str, Any]:
         },
         "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
         "is_changed": bool(log.packages or log.stacks),
+        "num_packages_changed": _num_packages_changed(log.summary),
+        "has_stack_totals": _has_stack_totals(log),
         "title": _title(log),
         "synthetic": log.base.source.synthetic or log.head.source.synthetic,
         "largest_causes": largest,
@@ -185,6 +195,22 @@ def variables(log: Changelog) -> dict[str, Any]:
         "num_unexplained": num_unexplained,
         "is_mostly_unexplained": sections.is_most(num_unexplained, groups),
     }
+
+
+def _num_packages_changed(summary: ExplainedSummary) -> int:
+    """Return the number of packages on both sides that differ in any way."""
+    versions = summary.packages_upgraded, summary.packages_downgraded
+    others = summary.packages_versions_changed, summary.packages_rebuilt, summary.packages_changed
+    return sum(versions + others)
+
+
+def _has_stack_totals(log: Changelog) -> bool:
+    """Return whether the totals of stacks add up; those of a source that lists none do not."""
+    before, after = log.before.num_stacks, log.after.num_stacks
+    added, removed = log.summary.stacks_added, log.summary.stacks_removed
+    if before is None or after is None or added is None or removed is None:
+        return False
+    return log.only.stack is None and before + after > 0 and before + added - removed == after
 
 
 def _title(log: Changelog) -> Sentence:
@@ -228,7 +254,7 @@ def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     return "".join(watch(template.generate(variables(log))))
 
 
-def story(neighbours: Neighbours, explanation: Explanation) -> str:
+def html_story(neighbours: Neighbours, explanation: Explanation) -> str:
     """Return the story of two neighbours as an HTML fragment, of about 30,000 characters at most.
 
     It depends only on the contents, and on whether these are synthetic: returned specs are not

@@ -17,10 +17,10 @@ from server.pages.error_pages import nowhere
 from server.pages.filters import (
     Difference,
     differences,
-    labelled,
     number,
     package_kind,
     size_delta,
+    with_cell_labels,
     words,
 )
 from server.pages.renderer import VENDOR, Renderer, assets, with_visible_characters
@@ -142,7 +142,7 @@ def test_cells_have_labels() -> None:
         '    <td class="number">1</td><td>2</td><td>3</td></tr>\n'
         '  <tr><th>b</th><td colspan="2">4</td><td>5</td></tr>\n</tbody>'
     )
-    head, _, body = labelled(table).partition("</thead>")
+    head, _, body = with_cell_labels(table).partition("</thead>")
     assert head == table.partition("</thead>")[0]
     assert body == (
         '\n<tbody>\n<tr>\n<th scope="row">a</th>\n<td class="number" data-label="Size">1</td>'

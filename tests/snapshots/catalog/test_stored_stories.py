@@ -15,7 +15,7 @@ from snapshots.demo import history as demo
 from snapshots.history import Pair
 from snapshots.models import NOTHING
 from snapshots.notes.stories import neighbours_in_feeds
-from snapshots.notes.templates import story
+from snapshots.notes.templates import html_story
 from tests.snapshots.catalog.expected_histories import forget_stories
 
 
@@ -43,7 +43,9 @@ def stored(catalog: Catalog) -> dict[Pair, str]:
 def computed(catalog: Catalog) -> dict[Pair, str]:
     """Return the stories in feeds, computed from the contents."""
     library, pairs = Library(catalog), neighbours_in_feeds(catalog.require_history())
-    return {pair: story(step, library.explanations.get((*pair,))) for pair, step in pairs.items()}
+    return {
+        pair: html_story(step, library.explanations.get((*pair,))) for pair, step in pairs.items()
+    }
 
 
 def rows_of(catalog: Catalog, table: str) -> int:

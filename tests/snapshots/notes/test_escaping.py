@@ -10,7 +10,7 @@ from lxml import html
 from markdown_it import MarkdownIt
 
 from snapshots.notes.changelog import Changelog, ComparisonFilter
-from snapshots.notes.sentences import code_span, inline
+from snapshots.notes.sentences import markdown_code, markdown_text
 from snapshots.texts import visible
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.notes.stories import as_html, as_markdown, log_between
@@ -50,16 +50,16 @@ def only_inline(source: str) -> tuple[str, str]:
 @given(TEXTS.filter(lambda text: text.strip(" ") != ""))
 def test_code_span(text: str) -> None:
     """Any text is one code span with all of its characters."""
-    assert only_inline(code_span(text)) == ("code_inline", visible(text))
+    assert only_inline(markdown_code(text)) == ("code_inline", visible(text))
 
 
 @given(TEXTS.filter(lambda text: text.strip(" ") != ""))
 def test_inline_text(text: str) -> None:
     """A text is shown verbatim; usual versions and tags need no code span."""
-    kind, content = only_inline(f"a {inline(text)}"[2:])
+    kind, content = only_inline(f"a {markdown_text(text)}"[2:])
     assert (kind, content) in (("text", text), ("code_inline", visible(text)))
     for usual in ("1.14.5", "develop-2025-03-30", "v0.22.0", "2024.1_rc1", "1.0+b"):
-        assert inline(usual) == usual
+        assert markdown_text(usual) == usual
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

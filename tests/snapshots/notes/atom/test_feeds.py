@@ -24,7 +24,7 @@ from snapshots.notes.stories import (
     neighbours_in_feed,
     to_text,
 )
-from snapshots.notes.templates import story, story_of
+from snapshots.notes.templates import html_story, story_of
 from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
@@ -247,7 +247,7 @@ def test_unchanged_revisions_have_no_story() -> None:
     ]
     assert neighbours_in_feed(History(again), "vX.Y.Z") == []
     with pytest.raises(ValueError, match="the first of a series has no story"):
-        story(Neighbours(None, again[0]), explained([], BASE))
+        html_story(Neighbours(None, again[0]), explained([], BASE))
 
 
 # -- cached stories
@@ -266,9 +266,9 @@ def test_cached_story() -> None:
     """A story is restored byte by byte, but not one of real data for synthetic data or reverse."""
     explanation = explained(BASE, HEAD)
     for neighbours in (REAL, MADE_UP):
-        html = story(neighbours, explanation)
+        html = html_story(neighbours, explanation)
         assert from_text(neighbours, to_text(neighbours, html).encode()) == html
-    assert story(REAL, explanation) == story_of(log_between(BASE, HEAD))
+    assert html_story(REAL, explanation) == story_of(log_between(BASE, HEAD))
     assert from_text(REAL, msgspec.json.encode(CACHED)) == CACHED["html"]
     for first, second in ((REAL, MADE_UP), (MADE_UP, REAL)):
         assert from_text(second, to_text(first, "<p>a</p>").encode()) is None
@@ -303,7 +303,7 @@ def test_invalid_cached_story(text: bytes | None) -> None:
 
 def test_format_of_cached_stories() -> None:
     """If this fails, cached stories have other contents: FORMAT has to be raised."""
-    html = story(MADE_UP, explained(BASE, HEAD))
+    html = html_story(MADE_UP, explained(BASE, HEAD))
     assert (FORMAT, sha256(html.encode()).hexdigest()[:16]) == (5, "0cee915869124f13")
 
 
