@@ -103,10 +103,11 @@ class RuleInput:
     stack: str | None = _key("stack")
 
 
-_OF_ENUMS = {"forbid": "forbidden", "limit": "measure"}
+_ENUM_FIELDS = {"forbid": "forbidden", "limit": "measure"}
 """The keys whose values are members of enums, with the names of their fields."""
 
-_OWN_NAMES = {"package": "packages"}
+_RENAMED_FIELDS = {"package": "packages"}
+"""The keys whose fields have other names."""
 
 
 def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
@@ -120,7 +121,8 @@ def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
             more = f" (and {len(others)} more)" if others else ""
             place = f"rules[{number}]"
             if fault.key is not None:
-                place += f".{to_camel_case(_OWN_NAMES.get(fault.key, fault.key).replace('-', '_'))}"
+                name = _RENAMED_FIELDS.get(fault.key, fault.key)
+                place += f".{to_camel_case(name.replace('-', '_'))}"
             raise InvalidArgument(place, f"{fault.reason}{more}") from None
     return rules
 
@@ -130,9 +132,9 @@ def _read(rule: RuleInput) -> Rule:
     values = {
         key.name: fields[name]
         for key in KEYS.values()
-        if fields.get(name := _OWN_NAMES.get(key.name, key.field)) is not None
+        if fields.get(name := _RENAMED_FIELDS.get(key.name, key.field)) is not None
     }
-    for key, successor in _OF_ENUMS.items():
+    for key, successor in _ENUM_FIELDS.items():
         if (member := fields.get(successor)) is not None:
             if key in values:
                 raise BadRule([Fault(key, f"is replaced by {successor}; give only that")])
@@ -183,26 +185,21 @@ def _weigh_scope(rule: Mapping[str, Any]) -> float:
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return the cost of a rule without the selection of its specs."""
-    forbidden, measure = (_value_of(rule, key) for key in _OF_ENUMS)
-    looked_up = _LOOKED_UP.get(forbidden, 0) + _LOOKED_UP.get(measure, 0)
+    forbidden, measure = (_value_of(rule, key) for key in _ENUM_FIELDS)
+    looked_up = _FORBIDDEN_COSTS.get(forbidden, 0) + _MEASURE_COSTS.get(measure, 0)
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
     dimensions = 25 * _size(rule, "forEach")
     return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))
 
 
-_LOOKED_UP = {
-    Forbidden.HOLE.value: 150,
-    Forbidden.COVERAGE_LOST.value: 50,
-    "coverage-gained": 50,
-    "twins": 300,
-    BY_COMMIT: 60,
-}
-"""The cost of what is forbidden or limited, where more than changes is looked up."""
+_FORBIDDEN_COSTS = {Forbidden.HOLE.value: 150, Forbidden.COVERAGE_LOST.value: 50}
+_MEASURE_COSTS = {"coverage-lost": 50, "coverage-gained": 50, "twins": 300, BY_COMMIT: 60}
+"""The costs of what is forbidden and of what is limited, where more than changes is looked up."""
 
 
 def _value_of(rule: Mapping[str, Any], key: str) -> str:
     """Return the value of a key with an enum; in a document, a member of an enum is a text."""
-    member = rule.get(_OF_ENUMS[key])
+    member = rule.get(_ENUM_FIELDS[key])
     if isinstance(member, Enum):
         return str(member.value)
     return str(rule.get(key)) if member is None else str(member).lower().replace("_", "-")

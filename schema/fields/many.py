@@ -96,7 +96,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class ColumnTable(LazyList[Item]):
-    """Objects of a type with only plain fields, from a column of values for each field."""
+    """Objects of a type, from columns of its plain fields; others are resolved as usual."""
 
     def __init__(self, kind: Callable[..., Item], columns: Columns) -> None:
         self.columns = columns

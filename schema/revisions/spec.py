@@ -207,7 +207,7 @@ def _values_of(column: str, specs: "SpecRows") -> many.ColumnSlice:
     return many.ColumnSlice(specs.loaded.frame, column, specs.numbers)
 
 
-_LENGTHS = {
+_JSON_BYTES = {
     "variants": 600,
     "stacks": 400,
     "patches": 300,
@@ -224,7 +224,7 @@ _LENGTHS = {
 
 def _cost(fact: Fact) -> Cost:
     return Cost(
-        num_bytes=_LENGTHS.get(fact.name, 500 if fact.value_type == tuple[str, ...] else None)
+        num_bytes=_JSON_BYTES.get(fact.name, 500 if fact.value_type == tuple[str, ...] else None)
     )
 
 
@@ -248,7 +248,7 @@ class SpecType(Node):
     short: str = many.for_many(_short_forms, cost=Cost(weight=30, num_bytes=500), is_fixed=True)
     package: LazyPackage = many.for_many(_packages, is_fixed=True)
     stack_names: list[str] | None = many.for_many(
-        _stack_names, cost=texts(_LENGTHS["stacks"]), is_fixed=True
+        _stack_names, cost=texts(_JSON_BYTES["stacks"]), is_fixed=True
     )
     stack_nodes: list[LazyStack] | None = many.for_many(
         _stack_nodes, cost=Cost(items=units.STACKS), is_fixed=True
