@@ -261,7 +261,7 @@ gql.describe_enum(
 )
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)
-"""The names of the packages that a cause affects; many for a cause deep in the graph."""
+"""The names of the packages that a cause reaches; many for a cause deep in the graph."""
 
 FACTS = msgspec.structs.replace(changes.FIELDS, weight=150)
 """The differences of a node, read on both sides, dependency by dependency."""

@@ -179,7 +179,7 @@ def test_action_comments_before_it_fails(project: Project, rules: str, status: s
     assert ("error" in comment) is (status == "1")
     assert job.files["GITHUB_STEP_SUMMARY"].read_text() == comment
     assert done.stdout.startswith("::notice title=Size 1-10::")
-    assert job.step("Judge the plan", STATUS=status).returncode == int(status)
+    assert job.step("Check the plan", STATUS=status).returncode == int(status)
 
 
 def test_action_fails_without_a_plan(project: Project) -> None:
@@ -220,7 +220,7 @@ def test_action_applies_rules_to_a_revision(project: Project) -> None:
     """With the exit codes of ``cachelog gate``."""
     for rules, code in (("lax.toml", 0), ("none.toml", 2)):
         variables = {"BASE": "develop", "HEAD": "develop", "RULES": rules}
-        assert Job(project).step("Judge a revision", **variables).returncode == code
+        assert Job(project).step("Check a revision", **variables).returncode == code
 
 
 # -- GitLab

@@ -74,10 +74,10 @@ def test_option_before_its_command_is_explained(tmp_path: Path) -> None:
     """The error states where an option of a command belongs."""
     result = cachelog("--catalog", tmp_path, "log")
     assert result.code == 2
-    hint = "No such option '--catalog'. Write it behind the command: cachelog COMMAND --catalog ..."
+    hint = "No such option '--catalog'. Write it after the command: cachelog COMMAND --catalog ..."
     assert result.err.endswith(f"\nError: {hint}\n")
     result = cachelog("history", "--catalog", tmp_path, "fill")
-    assert "behind the command: cachelog history COMMAND --catalog ..." in result.err
+    assert "after the command: cachelog history COMMAND --catalog ..." in result.err
     assert cachelog("--no-such", "log").err.endswith("\nError: No such option '--no-such'.\n")
 
 

@@ -113,7 +113,7 @@ def test_format_is_the_only_cause(tmp_path: Path) -> None:
         result = cachelog("import", index, "--tag", tag, catalog=catalog)
         assert result.out.endswith("hashes: 222 proven\n"), result.err
     why = cachelog("why", "..".join(WEEKS), catalog=catalog)
-    assert why.lines[-1] == f"    220      220  {TITLE}"
+    assert why.lines[-1] == f"  220      220  {TITLE}"
     with application(Settings(catalog=str(catalog))) as client:
         page = shown(client, f"/compare/{'...'.join(WEEKS)}")
         (link,) = {element.get("href", "") for element in page.dom.cssselect(".causes a[href]")}
