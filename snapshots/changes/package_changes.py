@@ -46,9 +46,8 @@ class PackageTotals(Arrays):
         self._versions = versions[runs]
         bounds = np.searchsorted(runs, starts).astype(np.int32)
         self._begins, self._ends = _at(bounds[:-1], codes), _at(bounds[1:], codes)
-        num_specs = np.diff(starts)
-        self.num_specs = _at(num_specs, codes)
-        self._sizes = _at(np.where(num_specs, frame.package_sizes(rows), 0), codes)
+        self.num_specs = _at(np.diff(starts), codes)
+        self._sizes = _at(frame.size.totals(rows, starts), codes)
 
     def size(self, place: int) -> int | None:
         """Return the sum of the known sizes of a package, in bytes; None if no size is known."""

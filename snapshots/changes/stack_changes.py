@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, RowPairs, code_of
-from snapshots.frames.columns import Codes, ListColumn, Rows, distinct_below, rows_where
+from snapshots.frames.columns import Codes, ListColumn, Rows, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 
@@ -184,12 +184,24 @@ def _members(
     """
     column, num_lists = frame.stacks, len(frame.stacks.values)
     keys = numbers.astype(np.int64) * num_lists + column.codes[rows]
-    pairs, _ = distinct_below(num_lists * size, keys)
+    pairs = _distinct_below(num_lists * size, keys)
     owners, items = column.items_of(pairs % num_lists)
     stacks = places[items].astype(np.int64)
     members = stacks * size + (pairs // num_lists)[owners]
-    distinct, _ = distinct_below((int(places.max(initial=0)) + 1) * size, members[stacks >= 0])
-    return distinct
+    return _distinct_below((int(places.max(initial=0)) + 1) * size, members[stacks >= 0])
+
+
+_MARKED = 1 << 20
+
+
+def _distinct_below(bound: int, numbers: Numbers) -> Numbers:
+    """Return the distinct numbers in ascending order; all are less than ``bound``."""
+    if bound > _MARKED:
+        return np.unique(numbers)
+    # Marking takes a tenth of the time of sorting.
+    marked = np.zeros(bound, np.bool_)
+    marked[numbers] = True
+    return np.flatnonzero(marked)
 
 
 def _members_of_one_side(base: Numbers, head: Numbers) -> tuple[Numbers, Numbers]:

@@ -254,6 +254,18 @@ class NumberColumn:
         is_known = numbers >= 0
         return int(numbers[is_known].sum()) if is_known.any() else None
 
+    def totals(self, rows: Rows | slice, starts: Rows) -> npt.NDArray[np.int64]:
+        """Return the sums of the known numbers of runs of rows; -1 if none is known, 0 if no rows.
+
+        ``starts`` are the indices into ``rows`` where the runs start, and the number of rows.
+        """
+        numbers = self.numbers[rows]
+        filled = np.flatnonzero(np.diff(starts))
+        sums = np.add.reduceat(np.maximum(numbers, 0), starts[filled])
+        totals = np.zeros(len(starts) - 1, np.int64)
+        totals[filled] = np.where(np.maximum.reduceat(numbers, starts[filled]) < 0, -1, sums)
+        return totals
+
 
 def differing(
     before: Column[Any],
@@ -339,28 +351,6 @@ def mixed(first: npt.NDArray[np.uint64], *others: npt.NDArray[np.uint64]) -> npt
     for other in others:
         first = first * _MIXER + other
     return first
-
-
-_MARKED = 1 << 20
-
-
-def distinct_below(
-    bound: int, numbers: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], Codes]:
-    """Return the distinct numbers in ascending order, and the index of each number in them.
-
-    All numbers are less than ``bound``.
-    """
-    if bound > _MARKED:
-        distinct, places = np.unique(numbers, return_inverse=True)
-        return distinct, places.astype(np.int32)
-    # Marking takes a tenth of the time of sorting.
-    marked = np.zeros(bound, np.bool_)
-    marked[numbers] = True
-    distinct = np.flatnonzero(marked)
-    place_of = np.zeros(bound, np.int32)
-    place_of[distinct] = np.arange(len(distinct), dtype=np.int32)
-    return distinct, place_of[numbers]
 
 
 def _value_bytes(value: object) -> int:

@@ -257,18 +257,9 @@ class Frame:
         """Return the package codes in ascending order."""
         if field is PackageField.NAME:
             return codes
-        keys = np.diff(self.starts) if field is PackageField.NUM_SPECS else self.package_sizes()
+        by_size = field is PackageField.SIZE
+        keys = self.size.totals(slice(None), self.starts) if by_size else np.diff(self.starts)
         return codes[np.argsort(keys[codes], kind="stable")]
-
-    def package_sizes(self, rows: Rows | slice = slice(None)) -> npt.NDArray[np.int64]:
-        """Return the sum of the known sizes of each package's rows; -1 if no size is known."""
-        numbers = self.size.numbers[rows]
-        is_known = numbers >= 0
-        codes = self.package.codes[rows][is_known]
-        sums = np.full(len(self.packages), -1, np.int64)
-        sums[codes] = 0
-        np.add.at(sums, codes, numbers[is_known])
-        return sums
 
     # -- facets
 
