@@ -14,13 +14,7 @@ from snapshots.changes.explanation import Explanation
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sections, sentences
-from snapshots.notes.changelog import (
-    Changelog,
-    ComparisonFilter,
-    ExplainedSummary,
-    changelog,
-    to_json,
-)
+from snapshots.notes.changelog import Changelog, ComparisonFilter, changelog, to_json
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated
@@ -186,7 +180,7 @@ def variables(log: Changelog) -> dict[str, Any]:
         },
         "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
         "is_changed": bool(log.packages or log.stacks),
-        "num_packages_changed": _num_packages_changed(log.summary),
+        "num_packages_changed": _num_packages_changed(log),
         "has_stack_totals": _has_stack_totals(log),
         "title": _title(log),
         "synthetic": log.base.source.synthetic or log.head.source.synthetic,
@@ -197,11 +191,11 @@ def variables(log: Changelog) -> dict[str, Any]:
     }
 
 
-def _num_packages_changed(summary: ExplainedSummary) -> int:
+def _num_packages_changed(log: Changelog) -> int:
     """Return the number of packages on both sides that differ in any way."""
-    versions = summary.packages_upgraded, summary.packages_downgraded
-    others = summary.packages_versions_changed, summary.packages_rebuilt, summary.packages_changed
-    return sum(versions + others)
+    s = log.summary
+    versions = s.packages_upgraded + s.packages_downgraded + s.packages_versions_changed
+    return versions + s.packages_rebuilt + s.packages_changed
 
 
 def _has_stack_totals(log: Changelog) -> bool:
