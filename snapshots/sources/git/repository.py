@@ -234,11 +234,11 @@ class Stream:
 def _environment(repository: Repository, network: Network) -> dict[str, str]:
     """Return the environment of a command that works in a repository."""
     # Do not search parent folders: a folder in a working tree is not that repository.
-    place = {"GIT_CEILING_DIRECTORIES": str(repository.folder.parent)}
+    paths = {"GIT_CEILING_DIRECTORIES": str(repository.folder.parent)}
     if repository.is_own:
-        place = {"GIT_DIR": str(repository.folder)}
+        paths = {"GIT_DIR": str(repository.folder)}
     if repository.objects is not None:
-        place["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
+        paths["GIT_OBJECT_DIRECTORY"] = str(repository.objects)
     inherited = {name: value for name, value in os.environ.items() if name not in _SET_FOR_HOOKS}
     config = {**_OVERRIDES, **network.config}
     overrides = {"GIT_CONFIG_COUNT": str(len(config))}
@@ -246,7 +246,7 @@ def _environment(repository: Repository, network: Network) -> dict[str, str]:
         overrides |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     # For git, an empty list means all protocols that its settings allow.
     allowed = {"GIT_ALLOW_PROTOCOL": ":".join(network.protocols) or "none"}
-    return inherited | _SETTINGS | overrides | allowed | place
+    return inherited | _SETTINGS | overrides | allowed | paths
 
 
 def _failed(repository: Repository, stderr: bytes, status: int) -> SourceError:
