@@ -110,9 +110,7 @@ def _ids(specs: "SpecRows") -> list[strawberry.ID]:
 
 def _versions(specs: "SpecRows") -> list[list[str]]:
     """The version that was built, as a list with one item."""
-    lists: list[list[str]]
-    lists = specs.loaded.frame.version.mapped_at(lambda version: [version], specs.numbers)
-    return lists
+    return [[version] for version in specs.loaded.frame.version.values_at(specs.numbers)]
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:

@@ -141,6 +141,20 @@ def test_values_are_not_retained(query: str, value: Callable[[int], Any], world:
     assert growth(send, 20) < 1_300_000
 
 
+def test_values_of_specs_are_not_retained(world: World) -> None:
+    """A frame retains no results of a function that each request creates anew."""
+    api, context = API(document_bytes=0), world.context()
+    columns = context.load(world.newest.info).frame.columns.values()
+
+    def num_retained(number: int) -> int:
+        selection = f"specs(first: {number}) {{ nodes {{ versions version stackNames }} }}"
+        answer = api.execute(f"{{ revision {{ {selection} }} }}", context=world.context())
+        assert orjson.dumps(answer.body()).count(b"versions") == number
+        return sum(len(getattr(column, "_mapped", ())) for column in columns)
+
+    assert num_retained(1) == num_retained(2) == num_retained(3)
+
+
 @pytest.fixture
 def no_collector() -> Iterator[None]:
     """Disable the garbage collector, so that reference cycles are not freed."""
