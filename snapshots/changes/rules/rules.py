@@ -490,7 +490,7 @@ PROHIBITIONS: Mapping[Forbidden, Prohibition] = {
 """What rules can forbid."""
 
 
-_FEW_NAMES = 10
+_FEW_NAMES = 5
 _SIZES_UNKNOWN = "the catalog has no sizes; cachelog import --sizes fetches them"
 
 
