@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -18,7 +19,7 @@ from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, missing_pairs, prepare
 from snapshots.catalog.library import Library
-from snapshots.catalog.pairs import changes_of_pairs
+from snapshots.catalog.pairs import changes_of_pairs, store_all
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
@@ -314,6 +315,15 @@ def test_interrupted_filling_keeps_its_results(catalog: Catalog) -> None:
     assert seen == [(1, 4), (2, 4), (3, 4)]
     again = reopened(catalog)
     assert fill(again, missing_pairs(again, again.history)).num_made == 2
+
+
+def test_changes_are_stored_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch is stored as soon as it has enough rows, and the last one at the end."""
+    monkeypatch.setattr("snapshots.catalog.pairs.ROWS_AT_ONCE", 3)
+    stored: list[list[int]] = []
+    computed = [Mock(rows=range(number)) for number in (1, 2, 4, 1)]
+    store_all(computed, lambda batch: stored.append([len(one.rows) for one in batch]))
+    assert stored == [[1, 2], [4], [1]]
 
 
 @pytest.mark.usefixtures("processes")
