@@ -65,7 +65,7 @@ def entries(library: Library, chosen: SiteRevisions, limit: int) -> list[SiteEnt
         *_series(chosen),
         *islice(of_each(_packages, history), limit),
         *islice(of_each(_packages_of, *newest), limit),
-        *(stack for one in newest.values() for stack in islice(of_each(_stacks, one), limit)),
+        *islice(of_each(_stacks, *newest.values()), limit),
         *islice(of_each(_specs, *newest), limit),
         *islice(of_each(_removed, *pairs), limit),
         *of_each(_commits, *pairs),
