@@ -129,9 +129,9 @@ Answer = TypeVar("Answer")
 
 
 def _repeated(action: Callable[[], Answer], error: type[Exception]) -> Answer:
-    """Return the result of an action, which is repeated some times if it fails with an error.
+    """Return the result of an action, which is tried ``_ATTEMPTS`` times if it raises ``error``.
 
-    TableNotFoundError is raised immediately.
+    The last error is raised; TableNotFoundError is raised immediately.
     """
     for _ in range(_ATTEMPTS - 1):
         try:

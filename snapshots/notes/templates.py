@@ -193,9 +193,11 @@ def variables(log: Changelog) -> dict[str, Any]:
 
 def _num_packages_changed(log: Changelog) -> int:
     """Return the number of packages on both sides that differ in any way."""
-    s = log.summary
-    versions = s.packages_upgraded + s.packages_downgraded + s.packages_versions_changed
-    return versions + s.packages_rebuilt + s.packages_changed
+    counts = log.summary
+    versions = (
+        counts.packages_upgraded + counts.packages_downgraded + counts.packages_versions_changed
+    )
+    return versions + counts.packages_rebuilt + counts.packages_changed
 
 
 def _has_stack_totals(log: Changelog) -> bool:

@@ -19,9 +19,9 @@ class LocationReader(Protocol):
     Revisions record the kind: see ``snapshots.models.SOURCE_KINDS``.
 
     Locations are split into parts, which the executor reads, possibly in other processes: parts are
-    pickled, and find everything that they need in their fields. A reader that is indivisible in
-    some cases must not be so if the request ``is_whole``; one without sizes of packages ignores
-    ``sizes``. One without partial indexes must refuse ``executor.settings.view``.
+    pickled, and find everything that they need in their fields. A reader must not raise Indivisible
+    if the request ``is_whole``; one without sizes of packages ignores ``sizes``, and one without
+    partial indexes must refuse ``executor.settings.view``.
     """
 
     def claimed(self, locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
