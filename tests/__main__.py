@@ -10,11 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 STATIC = ("ruff check", "ruff format --check", "mypy", "lint-imports")
-# The last check reports the coverage: pytest-cov would compute the report twice.
-DYNAMIC = (
-    "pytest -n auto --dist worksteal --cov --cov-report=",
-    "python -m tests.coverage_floor",
-)
+TESTS = "pytest -n auto --dist worksteal"
 
 
 def main(arguments: list[str]) -> int:
@@ -23,7 +19,7 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     beside_python = Path(sys.executable).parent
-    for check in STATIC if arguments else STATIC + DYNAMIC:
+    for check in STATIC if arguments else (*STATIC, TESTS):
         print(f"$ {check}", flush=True)
         program, *options = shlex.split(check)
         code = subprocess.run([beside_python / program, *options], cwd=ROOT).returncode

@@ -16,7 +16,6 @@ from hypothesis import settings
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests import traced
 from tests.schema.worlds import World, demo_world
 from tests.snapshots.catalog.emulators import Emulator
 
@@ -62,12 +61,11 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Disable the garbage collector while the tests, which are never freed, are collected."""
     gc.disable()
     try:
-        with traced.only_imports_traced(session.config):
-            return (yield)
+        return (yield)
     finally:
         gc.freeze()
         gc.enable()
@@ -76,13 +74,6 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run long tests first, so that no process waits for one that starts last."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Trace only tests that count for coverage."""
-    with traced.traced_if_it_counts(item):
-        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -49,7 +49,6 @@ def assert_same(world: World, question: Question) -> bytes:
 
 
 @pytest.mark.long
-@pytest.mark.untraced
 @settings(examples(100), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(draw=st.randoms(use_true_random=True))
 def test_any_query_equals_the_stock_executor(world: World, draw: random.Random) -> None:

@@ -122,7 +122,6 @@ def test_columns_agree(contents: tuple[list[Spec], list[Spec]], is_cached: bool)
     assert sorted(rows[paired].tolist()) == sorted(head_rows * 2)
 
 
-@pytest.mark.untraced
 def test_size() -> None:
     """The estimated size of an explanation is at least the memory that it takes."""
     base: list[Spec] = []
@@ -149,7 +148,6 @@ def test_size() -> None:
     assert size <= counted <= 3 * size
 
 
-@pytest.mark.untraced
 @given(st.one_of(weeks(), towers), st.booleans())
 def test_drawn_weeks(week: Week, is_cached: bool) -> None:
     """Reasons, counterparts and causes are those of the model, cached or computed in blocks."""
@@ -157,7 +155,6 @@ def test_drawn_weeks(week: Week, is_cached: bool) -> None:
         check(*week)
 
 
-@pytest.mark.untraced
 @examples(100)
 @given(crowds, st.booleans())
 def test_many_specs_of_a_package(week: Week, is_cached: bool) -> None:
@@ -166,7 +163,6 @@ def test_many_specs_of_a_package(week: Week, is_cached: bool) -> None:
         check_reasons(*week)
 
 
-@pytest.mark.untraced
 def test_real_week() -> None:
     """The model agrees on real indexes; nodes with own changes are the causes of each spec."""
     base, head = (State(*real_records(date, STACKS)) for date in dates()[-2:])
@@ -283,7 +279,6 @@ class Graph:
             specs.append(node(f"{label}:{side}", *edges, **facts))
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("recipes", ["rr", "rs"])
 def test_deep_chain(recipes: str) -> None:
     """A chain of thousands of dependencies is followed to its end, with a cause at each step."""
@@ -302,7 +297,6 @@ def test_deep_chain(recipes: str) -> None:
         assert sum(explained.num_involved.values()) == MANY * (MANY + 1) // 2
 
 
-@pytest.mark.untraced
 def test_exponential_number_of_paths() -> None:
     """Two to the power of hundreds of paths to one cause are not walked one by one."""
     graph = Graph()
@@ -316,7 +310,6 @@ def test_exponential_number_of_paths() -> None:
     assert len(explained.path(hash_of("left299:1"))) == 300
 
 
-@pytest.mark.untraced
 def test_thousands_of_equal_specs() -> None:
     """Equal specs of one package are paired by their hashes; so are equal dependencies of one."""
     graph = Graph()

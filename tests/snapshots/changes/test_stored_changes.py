@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,7 +44,6 @@ def test_places_of_numbers(some: list[int], members: list[int], others: list[int
     assert indices_of(present_numbers, strided).tolist() == expected
 
 
-@pytest.mark.untraced
 @examples(35)
 @given(PASTS)
 def test_stored_changes(past: HistoryQueries) -> None:

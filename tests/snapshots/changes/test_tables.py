@@ -4,7 +4,6 @@ import tracemalloc
 from collections import Counter
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -59,7 +58,6 @@ def test_table_as_a_sequence(
             assert table.find(key) == indices.get(key)
 
 
-@pytest.mark.untraced
 def test_memory_of_many_stacks() -> None:
     """A matrix of specs by stacks would have a hundred million entries."""
     specs = [a_spec(f"{n}", stacks=(*(f"s{n}-{k}" for k in range(8)),)) for n in range(4_000)]

@@ -229,7 +229,6 @@ def use(graph: DependencyGraph) -> None:
     _ = graph.absent_index, graph.is_known, graph.edges_to_compilers
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("num_outside", [0, 300])
 def test_memory(num_outside: int) -> None:
     """The estimated size of a graph is about the memory that it takes, with all of its caches."""

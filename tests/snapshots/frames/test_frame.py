@@ -182,7 +182,6 @@ def use(frame: Frame) -> None:
         frame.order(field)
 
 
-@pytest.mark.untraced
 def test_memory() -> None:
     """The estimated size of a frame is about the memory that it takes, with all of its caches."""
     content = Content.of(

@@ -7,7 +7,6 @@ from random import Random
 from weakref import ref
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -90,7 +89,6 @@ def _spec(label: int) -> Spec:
     )
 
 
-@pytest.mark.untraced
 def test_size_of_a_pool() -> None:
     """Its estimate, with its frames, is about the memory that they take: less than without it."""
     past = states(5, 1_000)

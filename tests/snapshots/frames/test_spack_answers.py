@@ -63,7 +63,6 @@ def test_answers(database: bytes) -> None:
     assert len(refused) <= REFUSED_AT_MOST * len(lines)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("states_outside", [True, False])
 def test_short_forms(database: bytes, states_outside: bool) -> None:
     """The short form of a spec selects it, even with undescribed external compilers."""

@@ -165,7 +165,6 @@ def test_numbers_of_real_weeks(dates: Sequence[str]) -> None:
     assert_numbers_agree(log_between(old, new, outside_specs.values()))
 
 
-@pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(SPECS, SPECS)
 @example(BASE, HEAD)

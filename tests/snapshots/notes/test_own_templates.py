@@ -218,7 +218,6 @@ def test_github_release_example() -> None:
     assert "Left out" not in text
 
 
-@pytest.mark.untraced
 def test_github_release_example_is_bounded() -> None:
     """The most important sections come first; omitted entries are counted."""
     length, count = 150, 900

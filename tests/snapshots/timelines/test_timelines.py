@@ -30,7 +30,6 @@ from tests.snapshots.factories import NAMES, a_revision, a_spec, hash_of
 from tests.snapshots.timelines.generated_histories import HASHES, PASTS, a_past
 
 
-@pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(PASTS, st.integers(0, 1 << 32))
 def test_hashes_and_packages(past: HistoryQueries, seed: int) -> None:
@@ -60,7 +59,6 @@ def test_hashes_and_packages(past: HistoryQueries, seed: int) -> None:
                 assert timeline == walk.package_timeline(name, series)
 
 
-@pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(PASTS, st.integers(0, 1 << 32))
 def test_cells_of_packages(past: HistoryQueries, seed: int) -> None:
@@ -83,7 +81,6 @@ def test_cells_of_packages(past: HistoryQueries, seed: int) -> None:
             assert cells.spans(series, cell) == past.cell_spans(series, name, cell)
 
 
-@pytest.mark.untraced
 @FEWER_EXAMPLES
 @given(PASTS)
 def test_counts(past: HistoryQueries) -> None:

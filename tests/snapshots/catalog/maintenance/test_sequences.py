@@ -115,7 +115,6 @@ class Run:
             assert library.history_queries.hash_history(history, text) == past.hash_history(text)
 
 
-@pytest.mark.untraced
 @pytest.mark.long
 @examples(20, in_suite=3)
 @given(

@@ -48,7 +48,6 @@ def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
     return digest, file
 
 
-@pytest.mark.untraced
 def test_flipped_bits(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each flipped bit of a stored file is detected, also in merged files."""
     monkeypatch.setattr(whole_table, "_MAX_FILES", 3)

@@ -72,7 +72,6 @@ def batches(random: Random, count: int) -> Iterator[Rows]:
         yield [(key, str(random.randrange(3))) for key in keys]
 
 
-@pytest.mark.untraced
 @pytest.mark.usefixtures("small_runs")
 def test_every_row_is_found_once(storage: Storage) -> None:
     """Regardless of the number of batches, by an open table and by one that is opened again."""

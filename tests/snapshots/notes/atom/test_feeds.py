@@ -57,7 +57,6 @@ def of_package(past: HistoryQueries, name: str, series: str = "develop") -> Any:
     return None if timeline is None else read_feed(package_feed(timeline, Somewhere()).xml)
 
 
-@pytest.mark.untraced
 @examples(20)
 @given(PASTS)
 def test_every_feed_is_valid(past: HistoryQueries) -> None:

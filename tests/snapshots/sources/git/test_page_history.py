@@ -430,7 +430,6 @@ def _grow(repository: Repository, commits: int) -> None:
         repository.commit(changes)
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("path", ["_cache", "_cache/develop"])
 def test_later_run_parses_changed_tags(
     repository: Repository, parsed: list[str], path: str
@@ -450,7 +449,6 @@ def test_later_run_parses_changed_tags(
     assert len(parsed) == 3 + num_folders  # whose tags are those of a page
 
 
-@pytest.mark.untraced
 def test_each_blob_is_parsed_once(repository: Repository, parsed: list[str]) -> None:
     """Unchanged pages, and copies at other paths, are not parsed again."""
     _grow(repository, 2)
@@ -462,7 +460,6 @@ def test_each_blob_is_parsed_once(repository: Repository, parsed: list[str]) -> 
     assert len(parsed) == 2 + 1 + 3 + peeked
 
 
-@pytest.mark.untraced
 def test_rewritten_history(repository: Repository) -> None:
     """If published commits were replaced, published states are not yielded again."""
     _grow(repository, 3)
@@ -473,7 +470,6 @@ def test_rewritten_history(repository: Repository) -> None:
     assert labels(new) == specs(a="a 3", b="b 1", c="c 2")
 
 
-@pytest.mark.untraced
 def test_states_of_another_source_are_not_yielded(repository: Repository) -> None:
     """A state that the catalog has at that time is left out, whatever its source."""
     repository.commit({ZLIB: page("zlib", "a")})
