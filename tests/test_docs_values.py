@@ -45,7 +45,6 @@ from snapshots.changes.stored_changes import CAUSES_FORMAT
 from snapshots.errors import NewerCatalog
 from snapshots.models import CauseKind
 from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
-from snapshots.notes.own_templates import LONGEST, MAX_MEMORY, MAX_SECONDS
 from snapshots.notes.plan_comments import MAX_CHARACTERS
 from snapshots.notes.stories import FORMAT as STORY_FORMAT
 from snapshots.recipes.commits import SWEEPING, RecipesOrigin
@@ -97,12 +96,7 @@ SENTENCES = {
         f"{MAX_MISSING} of them are listed",
         f"no more than {LONGEST_ADDRESS:,} characters",
     ),
-    "notes.md": (
-        f"`format` is the version of the document, now {NOTES_FORMAT}.",
-        f"{LONGEST:,} characters",
-        f"{MAX_SECONDS} seconds at most",
-        f"{MAX_MEMORY >> 20:,} MiB of memory at most",
-    ),
+    "notes.md": (f"`format` is the version of the document, now {NOTES_FORMAT}.",),
     "notifications.md": (
         f"{PATIENCE.silence:g} s of silence",
         f"up to {WORDS[PATIENCE.attempts]} attempts in total",

@@ -1,14 +1,8 @@
-"""User templates: sandboxed, strict, bounded, with errors that name file and line."""
+"""User templates: sandboxed, strict, with errors that name file and line."""
 
-import io
-import json
-import pickle
 import re
-import resource
-import sys
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -16,7 +10,6 @@ from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.notes import own_templates
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
 from snapshots.notes.sentences import markdown
@@ -33,25 +26,10 @@ LONGEST_RELEASE = 125_000
 
 
 def fill(folder: Path, text: str, name: str = "own.md.jinja") -> str:
-    """Render a template with this text in this process."""
+    """Render a template with this text."""
     file = folder / name
     file.write_text(text, encoding="utf-8")
-    return own_templates._rendered(LOG, file)
-
-
-def fill_in_process(folder: Path, text: str) -> str:
-    """Render a template in a separate process, as the command does."""
-    file = folder / "own.md.jinja"
-    file.write_text(text, encoding="utf-8")
     return render_own(LOG, file)
-
-
-def a_program(folder: Path, script: str) -> str:
-    """Return the path of a program that runs a shell script."""
-    program = folder / "program"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    return str(program)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +44,7 @@ def a_program(folder: Path, script: str) -> str:
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError"),
         ("\n{% include 'beside.md' %}", 2, "there is no template 'beside.md'"),
         ("\n{% include '../own.md.jinja' %}", 2, "there is no template '../own.md.jinja'"),
-        ("{{ 'a' * 16777215 }}bc", None, "writes more than 16,777,216 characters"),
+        ("\n{{ range(100001) }}", 2, "OverflowError: Range too big"),
         ("{{ '\\ud800' }}", None, "writes what is not a character: U+D800"),
     ],
 )
@@ -92,76 +70,11 @@ def test_unreadable_files(tmp_path: Path) -> None:
         ("whole.md", ("part.md", 3), "'nothing' is undefined"),
     ):
         with pytest.raises(SourceError, match=reason) as caught:
-            own_templates._rendered(LOG, tmp_path / name)
+            render_own(LOG, tmp_path / name)
         assert (caught.value.location, caught.value.line) == (
             str(tmp_path / expected[0]),
             expected[1],
         )
-
-
-def test_memory_is_bounded(tmp_path: Path) -> None:
-    """An expression that requires too much memory ends its process."""
-    with pytest.raises(SourceError, match="takes more than 1,024 MiB of memory") as caught:
-        fill_in_process(tmp_path, "\n{{ 'a'.ljust(9999999999) }}")
-    assert (caught.value.location, caught.value.line) == (str(tmp_path / "own.md.jinja"), 2)
-
-
-def test_time_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endless expression and a process that sleeps both end in an error."""
-    monkeypatch.setattr(own_templates, "MAX_SECONDS", 1)
-    with pytest.raises(SourceError, match="takes longer than 1 s"):
-        fill_in_process(tmp_path, "{% set x = 9 %}{{ x ** 999999999 }}")
-    monkeypatch.setattr(sys, "executable", a_program(tmp_path, "exec sleep 60"))
-    monkeypatch.setattr(own_templates, "MAX_SECONDS", 0.05)
-    with pytest.raises(SourceError, match=r"takes longer than 0\.05 s"):
-        fill_in_process(tmp_path, "x")
-
-
-def test_failed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the template, and whether its process was killed, failed or not started."""
-    for script, reason in (
-        ("kill -KILL $$", "was ended by SIGKILL, perhaps for lack of memory"),
-        ("echo a >&2; echo b >&2; exit 3", "its process failed: b"),
-        ("exit 3", "its process failed: status 3"),
-    ):
-        monkeypatch.setattr(sys, "executable", a_program(tmp_path, script))
-        with pytest.raises(SourceError, match=reason):
-            fill_in_process(tmp_path, "x")
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
-    with pytest.raises(SourceError, match="no process can be started for it: No such file"):
-        fill_in_process(tmp_path, "x")
-
-
-def test_modules_in_the_current_folder_are_not_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process imports cachelog, regardless of the current folder."""
-    (tmp_path / "snapshots").mkdir()
-    (tmp_path / "snapshots" / "__init__.py").write_text("raise SystemExit('trapped')")
-    monkeypatch.chdir(tmp_path)
-    assert fill_in_process(tmp_path, "{{ base.tag }}") == "v0.21.0"
-
-
-def test_process_of_a_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It limits itself first, then writes the text, or the error with its line."""
-    limits: list[int] = []
-    monkeypatch.setattr("resource.setrlimit", lambda limit, _: limits.append(limit))
-    file = tmp_path / "own.md.jinja"
-    rendered, too_large = own_templates._rendered, Mock(side_effect=MemoryError)
-    for template, render, expected in (
-        ("{{ format }}", rendered, "2"),
-        ("\n{{ nothing }}", rendered, [str(file), "'nothing' is undefined", 2]),
-        ("", too_large, [str(file), "takes more than 1,024 MiB of memory", None]),
-    ):
-        file.write_text(template, encoding="utf-8")
-        task = io.BytesIO(pickle.dumps((LOG, file, 1)))
-        with monkeypatch.context() as patch, io.TextIOWrapper(io.BytesIO()) as written:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(task))
-            patch.setattr(sys, "stdout", written)
-            patch.setattr(own_templates, "_rendered", render)
-            own_templates._main()
-            assert json.loads(written.buffer.getvalue()) == expected
-    assert limits[:3] == [resource.RLIMIT_CPU, resource.RLIMIT_CORE, resource.RLIMIT_DATA]
 
 
 @pytest.mark.parametrize(
