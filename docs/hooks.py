@@ -125,7 +125,7 @@ def generated() -> Mapping[str, str]:
     schema = graphql.build_schema(api.sdl())
     return {
         "reference/commands.md": _page("Commands", _commands(cachelog, "cachelog")),
-        "reference/queries.md": _page("Queries and subscriptions", _types(schema, _is_root)),
+        "reference/queries.md": _page("Queries", _types(schema, _is_root)),
         "reference/objects.md": _page("Objects and interfaces", _types(schema, _is_object)),
         "reference/inputs.md": _page("Inputs", _types(schema, graphql.is_input_object_type)),
         "reference/enums.md": _page("Enums and scalars", _types(schema, graphql.is_leaf_type)),
@@ -176,7 +176,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _is_root(type_: Any) -> bool:
-    return type_.name in ("Query", "Subscription")
+    return type_.name == "Query"
 
 
 def _is_object(type_: Any) -> bool:

@@ -1,13 +1,13 @@
 """The API as a single object, which executes documents."""
 
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import orjson
 import strawberry
-from graphql import ExecutionResult, GraphQLFormattedError, create_source_event_stream, execute_sync
+from graphql import ExecutionResult, GraphQLFormattedError, execute_sync
 from graphql.utilities.print_schema import print_schema_definition
 from strawberry.schema.config import StrawberryConfig
 
@@ -22,18 +22,16 @@ from schema.execution.executor import RenderingExecutor
 from schema.execution.row_cache import ROW_BYTES, RowCache
 from schema.fields import gql
 from schema.limits import Limits
-from schema.query import Query, Subscription, root_of
+from schema.query import Query
 from schema.revisions.package import Package, Stack
 from schema.revisions.revision import Revision, Tag
 from schema.revisions.spec import SpecType
-from snapshots.models import RevisionInfo
 
 SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 """The committed schema, which ``sdl()`` generates."""
 
 schema = strawberry.Schema(
     query=Query,
-    subscription=Subscription,
     types=[Revision, Tag, Package, SpecType, Stack],
     execution_context_class=RenderingExecutor,
     config=StrawberryConfig(scalar_map=gql.SCALARS),
@@ -147,7 +145,6 @@ class API:
         context: Context,
         executor: type[Any] = RenderingExecutor,
         include_cost: bool = False,
-        event: RevisionInfo | None = None,
         cost: Estimate | None = None,
     ) -> OperationResult:
         """Execute a request; with ``include_cost``, the response contains its estimated cost.
@@ -155,9 +152,8 @@ class API:
         If ``cost`` is given, which the API ``allows``, the variables are the declared ones, and the
         cost is not estimated again.
 
-        A subscription is executed for one ``event``. The response to a request that exceeds the
-        context's budget is only an error. Raises NotLoaded if data has to be loaded first and the
-        context may not wait for it.
+        The response to a request that exceeds the context's budget is only an error. Raises
+        NotLoaded if data has to be loaded first and the context may not wait for it.
         """
         admitted = self._admitted(
             query, variables, operation_name, include_cost=include_cost, cost=cost
@@ -166,7 +162,7 @@ class API:
             return admitted
         allowed = self.limits if include_cost else None
         try:
-            result = self._executed(query, admitted, operation_name, context, executor, event)
+            result = self._executed(query, admitted, operation_name, context, executor)
         except BudgetExceeded as exceeded:
             shown: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
             return OperationResult(
@@ -193,11 +189,10 @@ class API:
         operation_name: str | None,
         context: Context,
         executor: type[Any],
-        event: RevisionInfo | None,
     ) -> ExecutionResult:
         """Return the result of an operation, which is compiled if possible."""
         document, variables = admitted.document, admitted.variables
-        if executor is RenderingExecutor and event is None:
+        if executor is RenderingExecutor:
             num_bytes = document.num_bytes
             try:
                 return ExecutionResult(
@@ -212,7 +207,6 @@ class API:
         return execute_sync(
             graphql_schema,
             document.node,
-            root_of(event),
             context_value=context,
             variable_values=variables,
             operation_name=operation_name,
@@ -220,40 +214,6 @@ class API:
             max_coercion_errors=self.limits.max_errors,
             hide_suggestions=not self._suggestions,
         )
-
-    def subscribe(
-        self,
-        query: str,
-        variables: Mapping[str, Any] | None = None,
-        operation_name: str | None = None,
-        *,
-        context: Context,
-    ) -> OperationResult | None:
-        """Start a subscription to the events of ``context.follow``; return the errors if it fails,
-        else None.
-
-        Each event is then executed separately, as GraphQL defines for subscriptions.
-        """
-        admitted = self._admitted(query, variables, operation_name, include_cost=False)
-        if isinstance(admitted, OperationResult):
-            return admitted
-        assert admitted.document.node is not None  # noqa: S101 - it was admitted
-        built = RenderingExecutor.build(
-            graphql_schema,
-            admitted.document.node,
-            context_value=context,
-            raw_variable_values=admitted.variables,
-            operation_name=operation_name,
-            max_coercion_errors=self.limits.max_errors,
-            hide_suggestions=not self._suggestions,
-        )
-        if not isinstance(built, list):
-            stream: Any = create_source_event_stream(built)
-            if isinstance(stream, AsyncIterable):
-                return None
-            built = stream.errors
-        shown = errors.shown(built, self.limits, suggestions=self._suggestions)
-        return OperationResult(None, shown, executed=False)
 
     def _admitted(
         self,

@@ -2,7 +2,7 @@
 values.
 """
 
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -31,7 +31,7 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
-from snapshots.errors import IncompleteHistory, InvalidArgument, RevisionNotFound, StackNotFound
+from snapshots.errors import IncompleteHistory, RevisionNotFound, StackNotFound
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -46,9 +46,6 @@ from snapshots.texts import short_digest
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Value = TypeVar("Value")
-
-Follow = Callable[[Callable[[RevisionInfo], bool]], AsyncIterator[RevisionInfo]]
-"""Returns the revisions that are published from now on and meet a condition."""
 
 MAX_CONTENTS = 200
 """Maximum number of contents in which a request may search for specs: twice the number of tags of
@@ -97,10 +94,6 @@ class LoadedRevision(msgspec.Struct, frozen=True):
         )
 
 
-def _nobody_publishes(_is_wanted: Callable[[RevisionInfo], bool]) -> AsyncIterator[RevisionInfo]:
-    raise InvalidArgument("subscription", "nothing is published where this is executed")
-
-
 class PlannedInfo(RevisionInfo, frozen=True, kw_only=True):
     """A side of a plan in the form of a revision: base restricted to some stacks, or the lock
     files.
@@ -129,7 +122,7 @@ class Context:
     ``loaded`` has the values, or failures, that were loaded for the request in advance, by cache
     and key, because a value may be too large for the cache. ``answers`` are the results of history
     queries, which requests share; ``left_out`` has the revisions that some of them omit. ``masks``
-    are those of queries, by digest and query. ``follow`` returns the events of a subscription.
+    are those of queries, by digest and query.
     """
 
     catalog: Catalog
@@ -140,7 +133,6 @@ class Context:
     budget: Budget = field(default_factory=Budget)
     loaded: Mapping[tuple[Cache[Any, Any], Hashable], Any] = field(default_factory=dict)
     answers: HistoryAnswers | None = None
-    follow: Follow = _nobody_publishes
 
     def __post_init__(self) -> None:
         self.history: History = self.catalog.history

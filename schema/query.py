@@ -1,7 +1,7 @@
-"""The root types of the API: queries, and subscriptions."""
+"""The root type of the API."""
 
-from collections.abc import AsyncGenerator, Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 import strawberry
@@ -12,7 +12,7 @@ from schema.comparisons.plan import plan_field
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
 from schema.context import Context, Info
 from schema.fields import gql, relay, units
-from schema.fields.cost import COST, ArgumentCost, Cost, ListLength, resolver
+from schema.fields.cost import ArgumentCost, Cost, ListLength, resolver
 from schema.histories import (
     ALL_PACKAGES,
     CatalogPackageType,
@@ -25,11 +25,9 @@ from schema.revisions.lookup import best_covering_field
 from schema.revisions.revision import REF, RESOLVING, OfRef, Revision, Tag, revision_connection
 from schema.revisions.spec import SpecType
 from schema.revisions.suggestions import suggest_field
-from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
-from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import OID_PREFIX_MIN
 from snapshots.timelines.catalog_packages import CatalogPackage
@@ -308,29 +306,3 @@ def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:
         return find_node(context, id)
     except CachelogError as error:
         return error
-
-
-@gql.object_type
-class Subscription:
-    """The events that clients can subscribe to."""
-
-    @strawberry.subscription(
-        description="Each revision as it is published, optionally only those of one series or "
-        "tag. Revisions that were published before the subscription started are not sent.",
-        metadata={COST: Cost(weight=20)},
-        extensions=[gql.Omittable()],
-    )
-    def revision_published(
-        self, info: Info, series: OfSeries = None, tag: OfTag = None
-    ) -> AsyncGenerator[Revision, None]:
-        def is_followed(revision: RevisionInfo) -> bool:
-            return tag in (None, revision.tag) and series in (None, refs.series(revision.tag))
-
-        return info.context.follow(is_followed)  # type: ignore[return-value] # see ``root_of``
-
-
-def root_of(event: RevisionInfo | None) -> Any:
-    """Return the root value for executing an event, which is the value of the field; None for a
-    query.
-    """
-    return None if event is None else Revision(info=event)

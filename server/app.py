@@ -33,7 +33,6 @@ from server.feeds import FEEDS_PREFIX, FeedsEndpoint
 from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
 from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, proxy_reader
-from server.graphql.event_streams import EventStreams, SharedEvents
 from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
 from server.http.cycles import DirectResponder
@@ -67,9 +66,6 @@ class Application(Starlette):
     at_once: DirectResponder | None = None
     """Answers requests without ASGI; the server tries it first."""
 
-    drain: Callable[[], None] | None = None
-    """Called when the server is stopped, to end open-ended responses."""
-
     def build_middleware_stack(self) -> ASGIApp:
         """Return the ASGI application, beginning with the first middleware."""
         stack: Any = super().build_middleware_stack()
@@ -94,7 +90,7 @@ def create_app(
     is_trusted = exchanges.trusted_among(settings.trusted_proxies)
     telemetry = telemetry_from(settings)
     spans = telemetry or Spans()
-    watch = CatalogWatch(catalog, settings.refresh, spans, max_subscribers=settings.subscriptions())
+    watch = CatalogWatch(catalog, settings.refresh, spans)
     lanes = Lanes.of(settings)
     api = API(
         settings.limits(), introspection=settings.introspection, suggestions=settings.suggestions
@@ -110,14 +106,6 @@ def create_app(
     sender = ResponseSender(answers.responses, lanes.compressing)
     allowances = Allowances(requests=settings.requests_per_minute, cost=settings.cost_per_minute)
     outgoing = Outgoing(settings.sending_bytes)
-    streams = EventStreams(
-        answers,
-        execution,
-        SharedEvents(catalog, execution),
-        watch.publications,
-        outgoing,
-        heartbeat=settings.heartbeat,
-    )
     incoming = Incoming(settings.max_body, settings.reading_bytes)
     endpoint = GraphQLEndpoint(
         answers,
@@ -126,7 +114,6 @@ def create_app(
         incoming=incoming,
         outgoing=outgoing,
         allowances=allowances,
-        streams=streams,
     )
 
     feeds = FeedsEndpoint(catalog, library, execution.history_answers, sender, lanes, allowances)
@@ -221,7 +208,6 @@ def create_app(
     )
     # Such redirects would lead to the host that the client names.
     app.router.redirect_slashes = False
-    app.drain = watch.publications.close
     if telemetry is None:  # requests without ASGI have no spans
         app.at_once = DirectAnswers(
             answers,

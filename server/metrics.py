@@ -69,7 +69,7 @@ SECONDS = Instrument(
     "cachelog_request_seconds",
     Kind.HISTOGRAM,
     "Time from a request's headers to the end of its answer, by operation; 'other' is for those "
-    "without a name, with errors, or not GraphQL. Subscriptions are omitted.",
+    "without a name, with errors, or not GraphQL.",
     ("operation",),
 )
 ANSWER_BYTES = Instrument("cachelog_answer_bytes", Kind.COUNTER, "Bytes of answers' bodies.")
@@ -98,7 +98,6 @@ NEWEST_REVISION = Instrument(
     "the newest revisions.",
     ("series",),
 )
-SUBSCRIPTIONS = Instrument("cachelog_subscriptions", Kind.SUM, "Subscriptions that are open.")
 PROCESSES = Instrument("cachelog_processes", Kind.SUM, "Processes that serve.")
 MEMORY = Instrument(
     "cachelog_resident_memory_bytes", Kind.SUM, "Memory of all processes that serve."
@@ -162,16 +161,15 @@ class Recorder:
         }
 
     def note(self, exchange: Exchange) -> None:
-        """Count an exchange; the duration of one that is open-ended is not recorded."""
+        """Count an exchange."""
         counted = self._counted
         _numbers(counted[REQUESTS.name], str(exchange.status))[0] += 1
         counted[ANSWER_BYTES.name][""][0] += exchange.num_bytes
         if exchange.code is not None:
             _numbers(counted[REFUSED.name], exchange.code)[0] += 1
-        if not exchange.is_open_ended:
-            times = _numbers(counted[SECONDS.name], exchange.operation or OTHER, len(BUCKETS) + 2)
-            times[bisect_left(BUCKETS, exchange.seconds)] += 1
-            times[-1] += exchange.seconds
+        times = _numbers(counted[SECONDS.name], exchange.operation or OTHER, len(BUCKETS) + 2)
+        times[bisect_left(BUCKETS, exchange.seconds)] += 1
+        times[-1] += exchange.seconds
 
     def tally(self) -> Tally:
         """Return the current values of this process."""
@@ -333,7 +331,6 @@ class Gauges(msgspec.Struct, frozen=True):
         yield FRAMES, "", self.library.frames.num_cached
         yield from _of_history(self.watch.catalog.history)
         yield REFRESH_AGE, "", self.watch.age
-        yield SUBSCRIPTIONS, "", self.watch.publications.num_subscribers
         yield PROCESSES, "", 1
         yield BUILD, cachelog_version(), 1
         yield from _of_process()

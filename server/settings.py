@@ -145,12 +145,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hang_timeout: Seconds = 30.0
     """Seconds after which a worker process that does not respond is replaced."""
 
-    max_subscriptions: Bytes = 100
-    """Subscriptions of a process, at most half of its connections; 0 for none."""
-
-    heartbeat: Seconds = 15.0
-    """Seconds of silence after which a subscription sends a comment."""
-
     requests_per_minute: Bytes = 0
     """Requests of a client address in a minute; 0 for no limit."""
 
@@ -286,10 +280,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def limits(self) -> Limits:
         """Return the limits of one request."""
         return msgspec.convert(self, Limits, from_attributes=True)
-
-    def subscriptions(self) -> int:
-        """Return the maximum number of subscriptions; half of the connections stay available."""
-        return min(self.max_subscriptions, self.max_connections // 2)
 
     def connections(self) -> ConnectionLimits:
         """Return the limits of each connection."""

@@ -10,12 +10,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from schema.errors import incident
-from server.publications import Publications
 from server.tracing.spans import Spans
 from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.history_queries import prepare
-from snapshots.errors import CatalogError, NoCatalog
-from snapshots.history import History
+from snapshots.errors import CatalogError
 from snapshots.texts import counted
 
 _log = logging.getLogger("cachelog.server")
@@ -32,22 +30,12 @@ class CatalogWatch:
 
     An outage is logged when it begins and when it ends. Errors in between are not logged, because
     their texts contain request ids and times and so differ each time. Each check is one of
-    ``spans``. New revisions are sent to the subscribers of ``publications``, at most
-    ``max_subscribers``.
+    ``spans``.
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        seconds: float,
-        spans: Spans | None = None,
-        *,
-        max_subscribers: int = 0,
-    ) -> None:
+    def __init__(self, catalog: Catalog, seconds: float, spans: Spans | None = None) -> None:
         self.catalog = catalog
         self._follower = Follower(catalog)
-        self._history: History | None = None
-        self.publications = Publications(max_subscribers=max_subscribers)
         self._problem: str | None = "the catalog has not been read yet"
         self._began: float | None = None
         self._seconds = seconds
@@ -74,7 +62,6 @@ class CatalogWatch:
     async def running(self) -> AsyncIterator[None]:
         """Check once immediately, and then regularly until the context ends."""
         await asyncio.to_thread(self.look)
-        self._notify()
         task = asyncio.create_task(self._look_again())
         try:
             yield
@@ -82,7 +69,6 @@ class CatalogWatch:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self.publications.close()
 
     def look(self) -> None:
         """Check for new revisions; on failure, set ``problem``."""
@@ -96,15 +82,12 @@ class CatalogWatch:
             if not self._is_out:
                 _log.warning("%s", error)
             self._is_out, self._problem = True, error.reason
-            if isinstance(error, NoCatalog):
-                self._history = self.catalog.history
         except Exception as error:  # noqa: BLE001 - the next check may succeed
             if not self._is_out:
                 self._problem = incident(error)["message"]
             self._is_out = True
         else:
             self._last_read = time.monotonic()
-            self._history = self.catalog.history
             revisions = counted(len(self.catalog.history.revisions), "revision")
             if self._is_out:
                 _log.info("the catalog can be read again; it has %s", revisions)
@@ -128,11 +111,6 @@ class CatalogWatch:
         while True:
             await asyncio.sleep(self._seconds)
             await asyncio.to_thread(self.look)
-            self._notify()
-
-    def _notify(self) -> None:
-        if self._history is not None:  # until then, nothing is known about the catalog
-            self.publications.update(self._history)
 
 
 async def ready(watch: CatalogWatch, _request: Request) -> JSONResponse:

@@ -7,7 +7,6 @@ from schema.execution.row_cache import ROW_BYTES
 from server.asgi.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.asgi.room import LARGE_BODY
 from server.graphql.answers import PARSED_BYTES
-from server.graphql.event_streams import EVENT_BYTES
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.requests import BYTES_A_BYTE_OF_JSON
 from server.settings import Settings
@@ -62,7 +61,6 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "rendered rows": ROW_BYTES,
         "parsed requests": PARSED_BYTES,
         "persisted documents": MAX_PERSISTED_BYTES,
-        "events of subscriptions": EVENT_BYTES,
         "revisions being loaded": LOADING_THREADS * _LOADING,
         "explanations in progress": EXPLAINING_THREADS * _EXPLAINING,
         "responses in progress": executing * _ANSWER_COPIES * settings.max_answer_bytes,

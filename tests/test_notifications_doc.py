@@ -1,4 +1,4 @@
-"""docs/notifications.md: its subscriptions are valid, and its receiver accepts webhooks."""
+"""docs/notifications.md: its receiver accepts webhooks."""
 
 import re
 from collections.abc import Callable
@@ -8,10 +8,8 @@ from typing import Any
 
 import orjson
 import pytest
-from graphql import OperationType
 
 from server.webhooks import HEADER, AnnouncedCause, document, signature
-from tests.schema.default_api import api
 from tests.server.webhooks.hooks import ANNOUNCEMENT
 
 TEXT = (Path(__file__).parents[1] / "docs" / "notifications.md").read_text("utf-8")
@@ -64,14 +62,3 @@ def test_names_are_documented() -> None:
     assert names == set(orjson.loads(document(ANNOUNCEMENT, "an id", datetime.now(UTC))))
     (causes,) = [text for cell, text in rows if "`causes`" in cell]
     assert set(re.findall(r"`(\w+)`", causes)) == set(AnnouncedCause.__struct_fields__)
-
-
-def test_subscriptions_are_valid() -> None:
-    """Those in blocks, and those in commands."""
-    section = TEXT.split("\n## Subscriptions\n")[1].split("\n## ")[0]
-    documents = re.findall(r"```graphql\n(.*?)```", section, re.DOTALL)
-    documents += re.findall(r"'query=(.*?)'", section)
-    assert len(documents) == 2
-    for text in documents:
-        assert api.documents.get(text).errors == ()
-        assert api.documents.get(text).operation_type(None) is OperationType.SUBSCRIPTION

@@ -176,9 +176,6 @@ _GONE = 499
 OPERATION, CODE = "cachelog.operation", "cachelog.code"
 """Keys in the scope of a request: the name of its operation, and the code of its error."""
 
-IS_OPEN_ENDED = "cachelog.is_open_ended"
-"""Key in the scope of a request whose response lasts until the client ends it."""
-
 _CODE = re.compile(rb'"extensions":\{[^{}]*?"code":"([A-Z_]{1,40})"')
 _SEARCHED_BYTES = 4_096
 
@@ -198,9 +195,6 @@ class Exchange(msgspec.Struct, frozen=True):
 
     code: str | None
     """The code of the first error, such as BAD_REQUEST."""
-
-    is_open_ended: bool = False
-    """Whether the client determined the duration, as with a subscription."""
 
 
 Observer = Callable[[Exchange], None]
@@ -292,7 +286,6 @@ def note_exchange(
         time.perf_counter() - started,
         scope.get(OPERATION),
         scope.get(CODE),
-        IS_OPEN_ENDED in scope,
     )
     for observer in observers:
         observer(exchange)
@@ -303,11 +296,5 @@ def note_answer(scope: Scope, answer: Any) -> None:
     """Store the operation name or error code of a GraphQL answer in the scope."""
     if answer.key is not None:
         scope[OPERATION] = answer.key.operation_name or ""
-    else:
-        note_error(scope, answer.response.body)
-
-
-def note_error(scope: Scope, body: bytes) -> None:
-    """Store the code of the first error in a response's body, if any, in the scope."""
-    if match := _CODE.search(body, 0, _SEARCHED_BYTES):
+    elif match := _CODE.search(answer.response.body, 0, _SEARCHED_BYTES):
         scope[CODE] = match[1].decode()

@@ -17,7 +17,6 @@ from server.asgi.lanes import Lane
 
 RESPONSE_JSON = "application/graphql-response+json"
 JSON = "application/json"
-EVENT_STREAM = "text/event-stream"
 
 _MAX_LENGTH = 4_096
 """Maximum number of characters of a header that are parsed; browsers send about 150."""
@@ -40,11 +39,6 @@ def prefers(accept: str, media_type: str) -> bool:
     weights = _weights(accept)
     of_json = max(weights.get(RESPONSE_JSON, 0.0), weights.get(JSON, 0.0))
     return weights.get(media_type, 0.0) > of_json
-
-
-def accepts_events(accept: str) -> bool:
-    """Return whether a client accepts server-sent events; it has to name them explicitly."""
-    return _weights(accept).get(EVENT_STREAM, 0.0) > 0
 
 
 def accepted_coding(accept_encoding: str, offers: Sequence[str]) -> str:

@@ -75,11 +75,6 @@ class Answers:
         if (cached := self._cached(parsed)) is not None:
             self.responses.num_hits += 1
             return cached
-        if parsed.is_subscription:
-            raise BadRequest(
-                f"A subscription is answered as {responses.EVENT_STREAM}: Accept must say so",
-                status=406,
-            )
         if charge is not None:
             charge(parsed.units)
         key = self._current_key(parsed)
@@ -189,9 +184,7 @@ class Answers:
         document = self._api.documents.get(request.query)
         operation = document.operation_type(request.operation_name)
         if not received.is_post and operation is OperationType.MUTATION:
-            raise BadRequest(
-                "GET is for queries and subscriptions", status=405, headers=((b"allow", b"POST"),)
-            )
+            raise BadRequest("GET is for queries", status=405, headers=((b"allow", b"POST"),))
         # Undeclared variables have no effect, but could create any number of keys.
         declared = document.declared_variables(request.operation_name, request.variables)
         request = msgspec.structs.replace(
@@ -207,5 +200,4 @@ class Answers:
             sum(map(sys.getsizeof, msgspec.structs.astuple(received))),
             weight,
             units,
-            is_subscription=operation is OperationType.SUBSCRIPTION,
         )

@@ -20,7 +20,6 @@ from server.asgi.errors import BadRequest
 from server.asgi.lanes import LoopTurns
 from server.asgi.room import LARGE_BODY, Claim, Incoming, Outgoing
 from server.graphql.answers import Answer, Answers
-from server.graphql.event_streams import AsgiRequest, EventStreams
 from server.graphql.requests import RequestBytes, Weight
 from server.http.cycles import ReadyAnswer
 
@@ -63,8 +62,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Serves ``answers`` by GET, HEAD and POST, and ``page``, if any, to browsers.
 
     ``incoming`` limits the bytes of request bodies, ``outgoing`` those of large responses that are
-    being sent, and ``allowances`` the requests and cost of a client. ``streams`` answers clients
-    that accept server-sent events.
+    being sent, and ``allowances`` the requests and cost of a client.
     """
 
     answers: Answers
@@ -73,7 +71,6 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
     incoming: Incoming
     outgoing: Outgoing
     allowances: Allowances
-    streams: EventStreams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -109,10 +106,6 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                     headers=((b"allow", _ALLOW),),
                 )
             request = _request_bytes(method, content, headers)
-            if b"event-stream" in request.accept.lower() and await self._is_streamed(
-                request, AsgiRequest(scope, receive, send, charge)
-            ):
-                return
             answer: Answer | None = scope.pop(_ANSWER, None)
             if answer is None:
                 answer = await exchanges.unless_disconnected(
@@ -124,25 +117,6 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
         except BadRequest as error:
             scope[exchanges.CODE] = error.code
             await self.sender.send(_refusal(error, headers), scope, send)
-
-    async def _is_streamed(self, request: RequestBytes, asgi: AsgiRequest) -> bool:
-        """Answer a request by events if its client accepts and needs them; return whether so."""
-        accept = request.accept.decode("latin-1")
-        if not responses.accepts_events(accept):
-            return False
-        events_only = responses.prefers(accept, responses.EVENT_STREAM)
-        if len(request.content) > LARGE_BODY:
-            if not events_only:
-                return False
-            # A subscription would keep the body in memory until it ends.
-            raise BadRequest(
-                f"the body of a request for events has more than {LARGE_BODY} bytes",
-                status=413,
-                code="PAYLOAD_TOO_LARGE",
-            )
-        if events_only:
-            request = msgspec.structs.replace(request, accept=responses.JSON.encode())
-        return await self.streams.answer(request, asgi, events_only=events_only)
 
 
 def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> RequestBytes:
@@ -209,8 +183,6 @@ class DirectAnswers(msgspec.Struct, frozen=True, eq=False):
         if known is None or not known.is_small or self.allowances.is_limited:
             return None  # parsing may take longer than all other work, so a task does it
         if known.weight is Weight.SMALL and not self.turns.has_time():
-            return None
-        if b"event-stream" in request.accept.lower():
             return None
         request_id = self.ids.of(scope)
         token = exchanges.REQUEST_ID.set(request_id)

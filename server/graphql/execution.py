@@ -8,7 +8,7 @@ import msgspec
 import orjson
 
 from schema.api import API
-from schema.context import Context, Follow
+from schema.context import Context
 from schema.documents.estimates import Estimate
 from schema.execution.budget import Budget, Failed, NotLoaded
 from server.asgi.lanes import Lane, Lanes
@@ -109,16 +109,6 @@ class Execution:
         """Execute a small request in the current turn; return the result or the missing data."""
         return self._execute(request, self._context({}, may_take_long=False))
 
-    def subscribe(self, request: GraphQLRequest, follow: Follow) -> bytes | None:
-        """Start a subscription whose events come from ``follow``; return its errors, if any."""
-        context = Context(
-            self._catalog, self._library, budget=Budget(self.api.limits), follow=follow
-        )
-        refused = self.api.subscribe(
-            request.query, request.variables, request.operation_name, context=context
-        )
-        return None if refused is None else orjson.dumps(refused.body())
-
     async def _with_loads(
         self, lane: Lane, request: GraphQLRequest, missing: NotLoaded | None, loaded: dict[Any, Any]
     ) -> Executed | None:
@@ -192,7 +182,6 @@ class Execution:
                 request.operation_name,
                 context=context,
                 include_cost=request.include_cost,
-                event=request.event,
                 cost=request.cost,
             )
         except NotLoaded as missing:

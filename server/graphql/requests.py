@@ -11,7 +11,6 @@ from schema.documents.estimates import Estimate
 from server.asgi.errors import BadRequest
 from server.asgi.responses import JSON, CacheKey
 from server.graphql.persisted_documents import DocumentSource
-from snapshots.models import RevisionInfo
 
 _DOCUMENT_IDS = ("documentId", "doc_id", "id")
 
@@ -35,15 +34,13 @@ class Weight(Enum):
 class GraphQLRequest(msgspec.Struct, frozen=True):
     """A parsed request; ``variables`` are those that the client sent.
 
-    With ``include_cost``, the response includes the cost. A subscription is executed once for each
-    ``event``.
+    With ``include_cost``, the response includes the cost.
     """
 
     query: str
     variables: dict[str, Any] | None
     operation_name: str | None
     include_cost: bool = False
-    event: RevisionInfo | None = None
     cost: Estimate | None = None
     """The estimated cost, if it is available and within the limits."""
 
@@ -161,7 +158,7 @@ class ParsedRequest(msgspec.Struct, eq=False):
     A permanent response is cached under ``permanent_key``, any other under ``key_at``.
     ``num_bytes`` is an upper bound of the memory of this object and of the request's bytes.
     ``weight`` and ``units`` are the amount of work; ``is_permanent`` is whether the last response
-    was permanent. The response of a subscription is not cached.
+    was permanent.
     """
 
     request: GraphQLRequest
@@ -170,7 +167,6 @@ class ParsedRequest(msgspec.Struct, eq=False):
     num_bytes: int
     weight: Weight
     units: int
-    is_subscription: bool
     depends_on_state: bool
     """Whether the response depends on the state of the catalog, not only on its revisions."""
 
@@ -184,8 +180,6 @@ class ParsedRequest(msgspec.Struct, eq=False):
         num_bytes: int,
         weight: Weight = Weight.HEAVY,
         units: int = 0,
-        *,
-        is_subscription: bool = False,
     ) -> Self:
         """Return the parsed request; ``num_bytes`` is the memory of its bytes.
 
@@ -197,12 +191,12 @@ class ParsedRequest(msgspec.Struct, eq=False):
         )
         num_bytes += 2 * key.num_bytes + BYTES_A_BYTE_OF_JSON * len(variables)
         depends_on_state = any(name in request.query for name in _FIELDS_OF_ONE_STATE)
-        return cls(request, key, key, num_bytes, weight, units, is_subscription, depends_on_state)
+        return cls(request, key, key, num_bytes, weight, units, depends_on_state)
 
     @property
     def is_small(self) -> bool:
         """Whether it may be answered in the event loop."""
-        return self.weight in (Weight.QUICK, Weight.SMALL) and not self.is_subscription
+        return self.weight in (Weight.QUICK, Weight.SMALL)
 
     def key_at(self, generation: int, state: int) -> CacheKey:
         """Return the key of a response that is valid in one generation of the catalog.

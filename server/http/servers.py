@@ -112,14 +112,10 @@ class ServerConfig(uvicorn.Config):
         self.at_once: DirectResponder | None = None
         """Answers some requests without ASGI: the application's attribute of this name, if any."""
 
-        self.drain: Callable[[], None] | None = None
-        """Ends open-ended responses: the application's attribute of this name, if any."""
-
     def load(self) -> None:
         """Create the application."""
         super().load()
         self.at_once = getattr(self.loaded_app, "at_once", None)
-        self.drain = getattr(self.loaded_app, "drain", None)
 
     def answer_at_once(self, scope: Any, body: bytes) -> ReadyAnswer | None:
         """Return the response to a request; None to use ASGI, and if an error was logged."""
@@ -147,8 +143,6 @@ class DrainingServer(uvicorn.Server):
         """Stop: accept no new connections, answer all requests, then close."""
         self.config.is_draining = True
         self._beat(_NOT_MONITORED)  # from now on there are no ticks
-        if self.config.drain is not None:
-            self.config.drain()
         if self.config.owns_socket:
             for listening in sockets or []:
                 refuse_newcomers(listening)

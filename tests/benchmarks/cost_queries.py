@@ -158,6 +158,5 @@ OF_CATALOG = {
     "ids of nothing": f"nodes(ids: [{_IDS}]) {{ id }}",
 }
 DOCUMENTS = {
-    "an event": "subscription { revisionPublished { id tag digest numSpecs } }",
     "unknown refs": f"{{ {_REFS} }}",
 }

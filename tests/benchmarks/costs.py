@@ -65,12 +65,11 @@ class Sources(NamedTuple):
 
 def _microseconds_per_unit(api: API, sources: Sources, text: str) -> float:
     cost = api.cost(text, None, None)
-    event = sources.catalog.history.revisions[0] if text.startswith("subscription") else None
     assert cost.units, f"{text} is refused: {api.documents.get(text).errors}"
 
     def execute() -> None:
         context = Context(sources.catalog, sources.library, answers=sources.answers)
-        answer = api.execute(text, context=context, event=event)
+        answer = api.execute(text, context=context)
         orjson.dumps(answer.body())
 
     seconds = min(_seconds_of_work(execute) for _ in range(3))

@@ -109,11 +109,9 @@ def test_mounted_files_exist() -> None:
 
 
 def test_proxy_fits_the_settings_of_servers() -> None:
-    """It closes idle connections first, waits for heartbeats, and accepts equally large bodies."""
+    """It closes idle connections first, and accepts equally large bodies."""
     settings = Settings()
     (idle,) = re.findall(r"^ +keepalive_timeout (\d+)s;", NGINX, re.MULTILINE)
     assert int(idle) < settings.keep_alive
-    (silence,) = re.findall(r"^ +proxy_read_timeout (\d+)s;", NGINX, re.MULTILINE)
-    assert int(silence) > 2 * settings.heartbeat
     sizes = re.findall(r"^ +client_max_body_size (\d+)m;", NGINX, re.MULTILINE)
     assert [int(size) << 20 for size in sizes] == [settings.max_body, BODIES * settings.max_body]

@@ -94,9 +94,9 @@ def immutable_query(client: httpx.Client) -> str:
 def running(
     demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Sequence[Server], httpx.Client]]:
-    """Run two servers that trust nginx and send heartbeats twice a second."""
+    """Run two servers that trust nginx."""
     folder = tmp_path_factory.mktemp("nginx")
-    with two_servers(demo_catalog, folder, trusted_proxies="127.0.0.1", heartbeat=0.5) as running:
+    with two_servers(demo_catalog, folder, trusted_proxies="127.0.0.1") as running:
         yield running
 
 
@@ -137,22 +137,6 @@ def test_both_servers_receive_requests(running: tuple[Sequence[Server], httpx.Cl
     logs = [server.log for server in servers]
     until(lambda: all(any(it in log.read_text() for log in logs) for it in ids), "all are logged")
     assert all(any(it in log.read_text() for it in ids) for log in logs)
-
-
-def test_events_are_not_buffered(proxy: httpx.Client) -> None:
-    """Two clients of the same open stream both receive heartbeats."""
-    query = "subscription { revisionPublished { tag } }"
-    headers = {"Accept": "text/event-stream"}
-    received = threading.Barrier(2, timeout=20)
-
-    def first_bytes(_: int) -> bytes:
-        with proxy.stream("GET", "/graphql", params={"query": query}, headers=headers) as stream:
-            chunk = next(stream.iter_raw())
-            received.wait()  # so that both streams are open at the same time
-            return chunk
-
-    with ThreadPoolExecutor(2) as pool:
-        assert all(chunk.startswith(b":") for chunk in pool.map(first_bytes, range(2)))
 
 
 def test_metrics_are_forbidden(proxy: httpx.Client) -> None:

@@ -12,7 +12,6 @@ from tests.hostile.attacks import (
     pages,
     repeated,
     sockets,
-    subscriptions,
     transfers,
 )
 
@@ -26,7 +25,6 @@ GROUPS: dict[str, tuple[Attack, ...]] = {
     "documents and headers hard to read": documents.ATTACKS,
     "connections and framing": sockets.ATTACKS,
     "pages and feeds": pages.ATTACKS,
-    "subscriptions": subscriptions.ATTACKS,
     "transfers": transfers.ATTACKS,
     "crowds": crowds.ATTACKS,
     "the largest that is accepted": repeated.LARGEST,

@@ -127,9 +127,6 @@ MAIN_CAUSES = """query($name: String!) { package(name: $name) { history { entrie
   comparison { base { digest } head { digest } }
   mainCauses { title kind package before after numSpecs }
 } } } } }"""
-PUBLISHED = f"""subscription($series: String, $tag: String) {{
-  revisionPublished(series: $series, tag: $tag) {{ ...R previous {{ id }} next {{ id }} }}
-}} {REVISION}"""
 CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
   compare(base: $base, head: $head) { check(rules: $rules) {
     passed
@@ -240,6 +237,6 @@ PLAN = """query(
 DOCUMENTS = tuple(
     text
     for text in [*globals().values(), *vars(model_histories).values()]
-    if isinstance(text, str) and text.startswith(("query", "subscription", "{\n"))
+    if isinstance(text, str) and text.startswith(("query", "{\n"))
 )
 """All of these, and those of histories."""

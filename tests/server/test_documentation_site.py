@@ -119,7 +119,7 @@ SEARCHES = {
     "run two replicas": "object-storage.html",
     "prune": "keeping.html",
     "upgrade": "upgrading.html",
-    "CACHELOG_HEARTBEAT": "settings.html",
+    "CACHELOG_REFRESH": "settings.html",
 }
 """Searches of new readers, and the relevant page of each."""
 

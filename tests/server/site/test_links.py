@@ -139,7 +139,6 @@ def test_roles_of_variables_follow_from_their_use(text: str, roles: dict[str, Ro
         ("a", "{ tags { name }", "Syntax Error"),
         ("a", "{ tagz { name } }", "Cannot query field 'tagz'"),
         ("a", "query A { tags { name } } query B { tags { name } }", "one operation"),
-        ("a", "subscription { revisionPublished { tag } }", "a query"),
         ("a", "query($h: String!) { hash(hash: $h) { hash } }", "$h has no default"),
         (
             "a",
