@@ -19,7 +19,7 @@ from docs.rules_schema import json_schema
 from schema import api
 from server.settings import Settings, variable_of
 from snapshots.changes.rules.rules import SCHEMA_FILE
-from snapshots.tables import CHANGES, COMMITS, COMPARISONS, COSTS, HASHES, RECIPES, REVISIONS, SPECS
+from snapshots.tables import CHANGES, COMMITS, COMPARISONS, HASHES, RECIPES, REVISIONS, SPECS
 
 _DOCS = Path(__file__).parent
 
@@ -31,7 +31,6 @@ TABLES = {
     "hashes": HASHES,
     "recipes": RECIPES,
     "commits": COMMITS,
-    "costs": COSTS,
 }
 
 

@@ -24,7 +24,6 @@ from schema.execution.budget import (
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
 from snapshots.catalog.library import Library, RevisionCoverage, best_covering, candidates
-from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.holes import Holes
@@ -265,19 +264,7 @@ class Context:
                 self._held_here[library.dependencies, content] = side.graph
             self._held_here[library.comparisons, contents] = plan.comparison
             self._held_here[library.explanations, contents] = plan.explanation
-            key = library.costs_key(after.content)
-            if key is not None:
-                self._held_here[library.costs, key] = library.costs_of_frame(plan.head.frame)
         return plan, before, after
-
-    def costs_of(self, side: SideInfo) -> FrameCosts | None:
-        """Return the build costs of a side's specs; None if no costs were imported.
-
-        The result is not permanent, because other costs may be imported.
-        """
-        self.is_permanent = False
-        key = self.library.costs_key(side.content)
-        return None if key is None else self._loaded(self.library.costs, key)
 
     def find_returned(self, base: SideInfo, head: SideInfo) -> Mask:
         """Return a mask of the rows of head that an earlier revision of the series had, but base

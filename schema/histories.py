@@ -14,7 +14,6 @@ from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.node import Node, id_field
-from schema.revisions.costs import cost_fields
 from schema.revisions.revision import (
     NUM_STACKS_DEPRECATED,
     Revision,
@@ -633,7 +632,6 @@ class SeriesCauseType:
     num_specs = many.attribute("cause.num_specs", int)
     num_involved = many.attribute("cause.num_involved", int)
     size = many.attribute("cause.size", gql.ByteCount | None)
-    seconds, cost, cost_basis = cost_fields(lambda self, _: self.cause.build_cost)
 
     @resolver(Cost(weight=5, items=NumberArgument("last", default=POINTS_DEFAULT)))
     def points(self, last: relay.FirstArgument = POINTS_DEFAULT) -> list[SeriesCausePointType]:
@@ -838,13 +836,12 @@ class Series(Node):
 
         - by: The keys to group by; by default, PACKAGE.
         """
-        catalog = info.context.catalog
-        about = About.COSTED_CAUSES if catalog.costs.is_there else About.CAUSES
-        series_causes: SeriesCauses = info.context.of_history(HistoryTopic(about, series=self.name))
+        topic = HistoryTopic(About.CAUSES, series=self.name)
+        series_causes: SeriesCauses = info.context.of_history(topic)
         info.context.require_time()
         keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
-        costs = catalog.costs.current if about is About.COSTED_CAUSES else None
-        causes = series_causes.summed(keys, since, until, catalog.recipes.between, costs)
+        between = info.context.catalog.recipes.between
+        causes = series_causes.summed(keys, since, until, between)
         cursors = [cause.key for cause in causes]
         return relay.connection_of(
             page, cursors, lambda place: SeriesCauseType(cause=causes[place])

@@ -94,7 +94,6 @@ for _command in (
     checks.gate_command,
     histories.recipes_command,
     histories.history_group,
-    maintenance.costs_group,
     maintenance.remove_command,
     maintenance.prune_command,
     maintenance.keep_list_command,

@@ -15,7 +15,6 @@ import numpy as np
 from cachetools import cachedmethod
 
 from snapshots.changes.causes import CauseCount
-from snapshots.changes.costs import FrameCosts
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -52,9 +51,6 @@ class ComparisonSource(Protocol):
 
     def recipes_change(self, base: SideInfo, head: SideInfo) -> RecipesChange:
         """Return how the recipes differ, and which of their commits explain which causes."""
-
-    def costs_of(self, side: SideInfo) -> FrameCosts | None:
-        """Return the costs of building each spec of a side; None without costs."""
 
     def graph_of(self, side: SideInfo) -> DependencyGraph:
         """Return the dependencies of a side's specs."""
@@ -145,11 +141,6 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
         """How the recipes differ, and the commits that explain the causes."""
         return self.source.recipes_change(self.base, self.head)
 
-    @property
-    def costs(self) -> FrameCosts | None:
-        """The cost of building each spec of head; None without costs."""
-        return self.source.costs_of(self.head)
-
     @cached_property
     def _cells(self) -> dict[Any, CoverageChanges]:
         return {}
@@ -189,7 +180,6 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
             self.scope,
             self.returned,
             self.recipes,
-            self.costs,
             most_specs,
         )
 

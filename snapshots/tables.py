@@ -142,18 +142,6 @@ spack_after text: The Spack after that; null where it is not known.
 )
 """One row for each commit that the recipes of some revisions, but not of all, reach."""
 
-COSTS = pa.schema(
-    _columns("""
-hash text: The DAG hash of the spec that was built; null for a package.
-name text: The package's name; null where only the hash is known.
-seconds real: How long the build took.
-cost real: What it cost; null where the file had no such column.
-unit text: The unit of the cost, as the header of the file named it.
-recorded_at time: When the file was imported; each import replaces all rows.
-""")
-)
-"""One row for each measured build of a spec or a package."""
-
 _PAIR = """
 base text: The digest of the content before; of nothing for the first.
 head text: The digest of the content after.

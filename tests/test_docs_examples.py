@@ -1,6 +1,5 @@
 """The examples of the documentation run as shown."""
 
-import re
 import shlex
 from pathlib import Path
 from shutil import copy
@@ -83,14 +82,3 @@ def test_notes_name_their_file(form: tuple[str, str], demo: Path) -> None:
     done = cachelog("notes", "develop:e4s..spack.lock", *form, catalog=demo)
     assert (done.code, done.err) == (0, "")
     assert "spack.lock" in done.out or form == ("--template", "github-release")
-
-
-def test_cost_file_is_imported(tmp_path: Path) -> None:
-    """The cost file in docs/questions.md can be imported."""
-    (text,) = re.findall(r"```csv\n(.*?)```", DOCUMENTS["questions.md"], re.DOTALL)
-    file = tmp_path / "costs.csv"
-    file.write_text(text, "utf-8")
-    catalog = tmp_path / "catalog"
-    cachelog("demo", "--revisions", 1, "--packages", 9, "--specs", 30, catalog=catalog)
-    imported = cachelog("costs", "import", file, "--json", catalog=catalog).json
-    assert (imported["num_rows"], imported["num_hashes"], imported["num_names"]) == (2, 1, 2)

@@ -91,7 +91,7 @@ def test_view_has_all_rows(catalog: Path) -> None:
 
 def test_all_queries_are_tested() -> None:
     """All queries of the document are tested."""
-    assert len(QUERIES) == 9
+    assert len(QUERIES) == 10
 
 
 def test_commits_of_a_package_are_queried(tmp_path: Path) -> None:
@@ -105,6 +105,15 @@ def test_commits_of_a_package_are_queried(tmp_path: Path) -> None:
     sql = next(sql for heading, sql in QUERIES.items() if heading.startswith("Which commits"))
     rows = [row[1:] for row in query(tmp_path / "catalog", sql)]
     assert rows == [("zlib: change (#3)", 3, "develop"), ("zlib: change (#2)", 2, "v0.22.0")]
+
+
+def test_build_times_are_joined(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file beside the catalog has the times; specs that it does not name count, without one."""
+    monkeypatch.chdir(catalog)
+    rows = f"{hash_of('1')},7200\n{hash_of('2')},60\n"
+    Path("build_times.csv").write_text(f"hash,seconds\n{rows}")
+    sql = next(sql for heading, sql in QUERIES.items() if heading.startswith("How long"))
+    assert query(catalog, sql) == [("hdf5", 1, 1, 2.0), ("zlib", 0, 1, None)]
 
 
 def seconds(number: int) -> int:

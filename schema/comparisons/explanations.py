@@ -16,10 +16,8 @@ from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.node import Node, id_field, node_id, node_of
-from schema.revisions.costs import cost_fields
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import MAX_TOGETHER, Causes
-from snapshots.changes.costs import BuildCost, sum_of
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
@@ -175,10 +173,6 @@ class CommitEffectType:
         return [Cause(comparison=self.loaded, number=number) for number in causes]
 
     num_specs = many.attribute("effect.num_specs", int)
-    seconds, cost, cost_basis = cost_fields(
-        lambda self, _: cause_cost(self.loaded, self.effect.causes)
-    )
-
     num_involved = many.attribute("effect.num_involved", int)
 
     @resolver(Cost(weight=50, num_bytes=500))
@@ -197,14 +191,6 @@ class CommitEffectType:
         """The comparison."""
         base, head, only = self.loaded.base, self.loaded.head, self.loaded.only
         return node_of("Comparison", base_info=base, head_info=head, only=only)  # type: ignore[no-any-return]
-
-
-def cause_cost(comparison: changes.LoadedComparison, numbers: Sequence[int]) -> BuildCost | None:
-    """Return the build cost of the specs of which some causes are the main ones."""
-    costs = comparison.costs
-    if costs is None:
-        return None
-    return sum_of(costs.total(comparison.rows_of_cause(number)) for number in numbers)
 
 
 def attribution(comparison: changes.LoadedComparison) -> Attribution | None:
@@ -381,9 +367,6 @@ class Cause(Node):
     num_specs: int = _counted("num_specs")
     num_involved: int = _counted("num_involved")
     packages: list[str] = many.for_many(_packages, cost=PACKAGES)
-    seconds, cost, cost_basis = cost_fields(
-        lambda self, _: cause_cost(self.comparison, [self.number])
-    )
 
     @classmethod
     def of_id(

@@ -11,9 +11,7 @@ from schema.comparisons.explanations import SpecChangeType, spec_change_connecti
 from schema.context import Info, PlannedInfo
 from schema.fields import gql, many, relay
 from schema.fields.cost import ArgumentCost, Cost, resolver
-from schema.revisions.costs import cost_fields
 from schema.revisions.revision import RESOLVING, Ref
-from snapshots.changes.costs import BuildCost
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.errors import InvalidArgument
@@ -193,8 +191,6 @@ class PlanType:
         """The stacks that base does not have."""
         return self.plan.unknown_stacks()
 
-    seconds, cost, cost_basis = cost_fields(lambda self, info: self.build_cost(info))
-
     @resolver()
     def comparison(self) -> ComparisonType:
         """The comparison of base, restricted to these stacks, with the given specs. Its ids are
@@ -215,11 +211,6 @@ class PlanType:
         if stack is not None:
             table = table.take(self.plan.head.frame.in_stack(stack)[table.after])
         return spec_change_connection(comparison, table, page)
-
-    def build_cost(self, info: Info) -> BuildCost | None:
-        """Return the cost of building the specs."""
-        costs = info.context.costs_of(self.head_info)
-        return None if costs is None else costs.total(self.plan.to_build)
 
 
 @resolver(PLANNING)

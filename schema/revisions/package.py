@@ -11,7 +11,6 @@ from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
 from schema.revisions import spec
-from schema.revisions.costs import cost_fields
 from snapshots import refs
 from snapshots.catalog.history_answers import About, HistoryTopic
 from snapshots.changes.coverage import CoverageDimension, cells_of
@@ -155,7 +154,6 @@ class ImpactType:
     num_packages = many.attribute("counts.num_packages", int)
     size = many.attribute("counts.size", gql.ByteCount | None)
     size_label = many.attribute("counts.size_label", str)
-    seconds, cost, cost_basis = cost_fields(lambda self, _: self.counts.build_cost)
 
     stack_counts = many.attribute(
         "counts.by_stack", list[StackCount] | None, BY_STACK, make=_stack_counts
@@ -414,8 +412,7 @@ class Package(Node):
         if not graph.is_known:
             return None
         mask = rows_above(frame, graph, [frame.packages[self.code]])
-        costs = self.loaded.context.costs_of(self.loaded.info)
-        return ImpactType(package=self, counts=impact(frame, mask, costs))
+        return ImpactType(package=self, counts=impact(frame, mask))
 
     of_id = classmethod(part_of_id)
 

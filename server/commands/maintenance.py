@@ -1,4 +1,4 @@
-"""``cachelog costs``, ``remove``, ``prune``, ``keep-list``, ``vacuum``, ``verify``, ``backup``."""
+"""``cachelog remove``, ``prune``, ``keep-list``, ``vacuum``, ``verify``, ``backup``."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -19,32 +19,6 @@ if TYPE_CHECKING:
     from snapshots.catalog.copies import Copied
     from snapshots.catalog.removal import Removal
     from snapshots.models import RevisionInfo
-
-
-# -- costs
-
-
-@click.group("costs", cls=parameters.CommandGroup)
-def costs_group() -> None:
-    """Import the measured costs of builds."""
-
-
-@parameters.catalog_command("import", group=costs_group)
-def import_costs_command(file: Annotated[str, argument("FILE")], *, catalog: str) -> None:
-    """Replace the stored costs of builds by those of a file.
-
-    Time and cost are then shown wherever specs that are built are counted. A spec whose hash has
-    no cost is estimated by the median of its package. A file without rows removes all costs.
-
-    - file: A CSV or Parquet file. The header names hash, name or both; seconds; and optionally a
-      cost with its unit, such as cost_usd.
-    """
-    from server.terminal.printing.maintenance import costs_facts, costs_lines
-    from snapshots.sources.cost_files import read
-
-    rows = read(file)
-    parameters.open_catalog(catalog).catalog.costs.replace(rows)
-    console.print_result(lambda: costs_facts(rows), costs_lines(rows))
 
 
 # -- removing

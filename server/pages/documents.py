@@ -27,11 +27,8 @@ _FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
 IS_PAGE = "isPage"
 """A variable of documents; if it is false, only the page's table is queried, for an export."""
 
-HAS_COSTS = "hasCosts"
-"""A variable of documents that adds build costs. Because costs can change, no answer with them is
-permanent; it is therefore only true if the catalog has any."""
 
-_NOT_IN_URL = ("first", "last", IS_PAGE, HAS_COSTS)
+_NOT_IN_URL = ("first", "last", IS_PAGE)
 """Variables that are not in the URL; ``first`` and ``last`` follow from the paging direction."""
 
 

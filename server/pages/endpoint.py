@@ -23,7 +23,7 @@ from server.asgi.room import Outgoing
 from server.asgi.single_flight import SingleFlight
 from server.pages import error_pages
 from server.pages.addresses import Address, Query, given, path_filled, raw_path, without_slash
-from server.pages.documents import HAS_COSTS, DocumentAnswer, DocumentRunner
+from server.pages.documents import DocumentAnswer, DocumentRunner
 from server.pages.exports import FORMATS, PARAMETER, Export, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, redirect_to
 from server.pages.routes import Page
@@ -133,8 +133,6 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if PARAMETER in url_parameters:
             suffix = url_parameters[PARAMETER][-1]
             return await unless_disconnected(receive, self._export(scope, suffix, parameters))
-        if HAS_COSTS in self.page.document.parameters and context.catalog.costs.is_there:
-            parameters[HAS_COSTS] = ["true"]
         keys = self._keys(scope, parameters)
         if (cached := self._cached(keys)) is not None:
             return cached
@@ -186,9 +184,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     def _address(self, scope: Scope, parameters: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]
-        others = {
-            name: values for name, values in parameters.items() if name not in (*params, HAS_COSTS)
-        }
+        others = {name: values for name, values in parameters.items() if name not in params}
         return self.context.addresses(raw_path(scope), others)
 
     async def _made(

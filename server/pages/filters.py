@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from server.pages.charts import Bars, Line, bars, line
 from snapshots import texts
-from snapshots.changes import costs, package_changes, pairings, reasons, spec_pairs, vocabulary
+from snapshots.changes import package_changes, pairings, reasons, spec_pairs, vocabulary
 from snapshots.changes.causes import CauseName
 from snapshots.models import OWN_COLUMNS, CauseKind
 from snapshots.sources.locations import mirror_of
@@ -86,14 +86,6 @@ def href(link: str, fragment: str = "", **attributes: str) -> Markup:
 def package_kind(name: str) -> str:
     """Return the kind of a package change in words: VERSIONS_CHANGED becomes "other versions"."""
     return vocabulary.PACKAGE_KINDS[package_changes.PackageChangeKind[name]]
-
-
-def build_cost(counts: Mapping[str, Any]) -> str:
-    """Return the build cost in words, from seconds, cost and costBasis; empty without costs."""
-    if (basis := counts.get("costBasis")) is None:
-        return ""
-    numbers = basis["unit"], basis["numEstimated"], basis["numUnknown"]
-    return str(costs.BuildCost(counts["seconds"], counts["cost"], *numbers))
 
 
 def capitalize_first(text: str) -> str:

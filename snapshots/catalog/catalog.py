@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.costs_table import CostsTable
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import by_owner, with_bases
@@ -57,8 +56,6 @@ class Catalog:
         """The stored changes of pairs of neighbours, for lookups."""
         self.recipes = RecipesTables(self.storage)
         """The commits of the recipes that revisions were built from, as of the last ``refresh``."""
-        self.costs = CostsTable(self.storage)
-        """The costs of building specs, as of the last ``refresh``."""
         self._lock = threading.RLock()
         self._files: Files = {}
         self.history = History()
@@ -98,7 +95,7 @@ class Catalog:
                 self._files, self.history, self.generation = {}, History(), -1
             # In this order: an import stores changes before it publishes the revisions.
             has_changes = self.changes.refresh()
-            has_facts = any([self.recipes.refresh(), self.costs.refresh()])
+            has_facts = self.recipes.refresh()
             if is_missing:
                 if not missing_ok:
                     raise NoCatalog(self.location)

@@ -13,7 +13,6 @@ import msgspec
 import pyarrow as pa
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.costs_table import COSTS_TABLE
 from snapshots.catalog.delta import CatalogTable, TableLog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
@@ -24,7 +23,7 @@ from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import REVISIONS
 
-_TABLES = ("revisions", COSTS_TABLE, *RECIPES_TABLES, *HISTORY_TABLES, "specs")
+_TABLES = ("revisions", *RECIPES_TABLES, *HISTORY_TABLES, "specs")
 """Each table precedes those that its rows refer to."""
 
 _COPIERS = 8

@@ -65,8 +65,6 @@ class About(Enum):
     """A series: its GrowthPoints, oldest first."""
     CAUSES = "causes"
     """A series: its SeriesCauses."""
-    COSTED_CAUSES = "costed causes"
-    """A series: its SeriesCauses, in a form that can be combined with the costs of building."""
     PACKAGE_CAUSES = "package causes"
     """``items``, pairs of a package and a pair of neighbours, of one series or of any.
 
@@ -103,7 +101,7 @@ class HistoryTopic(msgspec.Struct, frozen=True):
     def needs_causes(self) -> bool:
         """Whether the causes of those changes are needed too."""
         of_packages = About.PACKAGE_CAUSES, About.CELLS
-        return self.about in (About.CAUSES, About.COSTED_CAUSES, *of_packages)
+        return self.about in (About.CAUSES, *of_packages)
 
 
 class HistoryQuery(msgspec.Struct, frozen=True):
@@ -154,7 +152,6 @@ def _answer(library: Library, history: History, topic: HistoryTopic) -> Any:
         About.ALL_PACKAGES: lambda: queries.all_packages(history),
         About.GROWTH: lambda: queries.growth(history, series),
         About.CAUSES: lambda: queries.causes(history, series),
-        About.COSTED_CAUSES: lambda: queries.causes(history, series, by_package=True),
         About.PACKAGE_CAUSES: lambda: queries.package_causes(history, topic.series, items),
         About.CELLS: lambda: queries.cells(history, text),
         About.HOLDING: lambda: queries.holding(history, sorted(items), topic.series),

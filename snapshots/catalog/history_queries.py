@@ -242,15 +242,11 @@ class HistoryQueries:
         require_complete(self._catalog, history, series)
         return growth.growth(self._catalog.changes.counts, series, history)
 
-    def causes(self, history: History, series: str, *, by_package: bool = False) -> SeriesCauses:
-        """Return the causes of all pairs of neighbours in a series.
-
-        With ``by_package``, they can be combined with the costs of building.
-        """
+    def causes(self, history: History, series: str) -> SeriesCauses:
+        """Return the causes of all pairs of neighbours in a series."""
         require_complete(self._catalog, history, series, causes=True)
         pairs = history.pairs_of(series)
-        columns = ["causes", "causes_format", *(["package_causes"] if by_package else [])]
-        rows = self._catalog.changes.comparisons(pairs, columns)
+        rows = self._catalog.changes.comparisons(pairs, ["causes", "causes_format"])
         return SeriesCauses(rows, series, history)
 
     def package_causes(

@@ -21,7 +21,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.publication import Planned
 from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.changes.costs import FrameCosts
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
@@ -54,7 +53,6 @@ HOLES_BYTES = 8 << 20
 TWINS_BYTES = 96 << 20
 NAMES_BYTES = 16 << 20
 HASH_SET_BYTES = 96 << 20
-COSTS_BYTES = 32 << 20
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -186,11 +184,6 @@ class Library:
             lambda digest: Holes(self.dependencies.get(digest)), HOLES_BYTES
         )
         self.twins = SharedCache(self._find_twins, TWINS_BYTES)
-        self.costs = SharedCache[tuple[int, str], FrameCosts | None](
-            lambda key: self.costs_of_frame(self.frames.get(key[1])),
-            COSTS_BYTES,
-            lambda value: 0 if value is None else value.num_bytes,
-        )
         self.names = SharedCache[str, Suggestions](
             lambda digest: Suggestions(names_of(self.frames.get(digest))), NAMES_BYTES
         )
@@ -221,11 +214,6 @@ class Library:
         """Return which specs of lock files a content has, and which must be built."""
         return Plan(base, self._reader().columns(base, SPEC_ROWS.names), locks)
 
-    def costs_of_frame(self, frame: Frame) -> FrameCosts | None:
-        """Return the costs of building each spec of a frame; None if the catalog has no costs."""
-        costs = self._catalog.costs.current
-        return None if costs is None else costs.of(frame)
-
     def graph_of(self, side: SideInfo) -> DependencyGraph:
         """Return the dependencies of a side's specs."""
         return self.dependencies.get(side.content)
@@ -249,16 +237,6 @@ class Library:
             why_unknown=self.recipes.why_unknown(base, head),
             links=Links() if after is None else self.links(after.repository),
         )
-
-    def costs_key(self, digest: str) -> tuple[int, str] | None:
-        """Return the key of a content in the cache ``costs``; None if the catalog has no costs."""
-        costs = self._catalog.costs
-        return (costs.version, digest) if costs.is_there else None
-
-    def costs_of(self, side: SideInfo) -> FrameCosts | None:
-        """Return the costs of building each spec of a side; None if the catalog has no costs."""
-        key = self.costs_key(side.content)
-        return None if key is None else self.costs.get(key)
 
     def links(self, repository: str) -> Links:
         """Return the URLs at which commits of a repository can be viewed."""

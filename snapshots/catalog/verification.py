@@ -14,7 +14,6 @@ from deltalake.exceptions import TableNotFoundError
 from snapshots import tables
 from snapshots.catalog import delta, history_tables
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.costs_table import COSTS_TABLE
 from snapshots.catalog.pairs import PairFailures, compared
 from snapshots.catalog.parquet import from_parquet
 from snapshots.catalog.recipes_tables import RECIPES_TABLES
@@ -444,7 +443,7 @@ def _damage(reason: str) -> Finding:
 
 # -- the entire catalog
 
-_TABLES = ("revisions", "specs", *history_tables.HISTORY_TABLES, *RECIPES_TABLES, COSTS_TABLE)
+_TABLES = ("revisions", "specs", *history_tables.HISTORY_TABLES, *RECIPES_TABLES)
 
 
 class Verified(msgspec.Struct, frozen=True, kw_only=True):

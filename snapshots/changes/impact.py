@@ -4,16 +4,15 @@ A changed recipe changes the hash of every spec of the package, and of every spe
 of these over any edge. Specs outside the cache are followed, but not counted.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 import numpy as np
 
-from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.involvement import Involvement
 from snapshots.changes.pairings import states_stacks
-from snapshots.frames.columns import Mask, Rows
+from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import BottomUpGraph
@@ -29,11 +28,10 @@ def size_label(num_specs: int) -> str:
 
 
 class ImpactPart(msgspec.Struct, frozen=True):
-    """The specs of a stack, or for a target, that would be rebuilt, and their cost."""
+    """The specs of a stack, or for a target, that would be rebuilt."""
 
     name: str
     num_specs: int
-    build_cost: BuildCost | None = None
 
 
 class Impact(msgspec.Struct, frozen=True):
@@ -41,7 +39,7 @@ class Impact(msgspec.Struct, frozen=True):
 
     ``size`` is the sum of the known sizes of the binary packages, in bytes; None if no size is
     known. ``by_stack`` omits root, and is None if the source does not list stacks; both lists are
-    sorted by count, largest first. Without costs, each ``build_cost`` is None.
+    sorted by count, largest first.
     """
 
     num_specs: int
@@ -49,7 +47,6 @@ class Impact(msgspec.Struct, frozen=True):
     size: int | None
     by_stack: list[ImpactPart] | None
     by_target: list[ImpactPart]
-    build_cost: BuildCost | None = None
 
     @property
     def size_label(self) -> str:
@@ -67,16 +64,13 @@ def rows_above(frame: Frame, graph: DependencyGraph, packages: Iterable[str]) ->
     return mask[: graph.num_rows]
 
 
-def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
-    """Return the counts of the marked rows of a frame; ``costs`` are those of all its rows."""
+def impact(frame: Frame, mask: Mask) -> Impact:
+    """Return the counts of the marked rows of a frame."""
     rows = np.flatnonzero(mask).astype(np.int32)
 
-    def cost(rows: Rows) -> BuildCost | None:
-        return None if costs is None else costs.total(rows)
-
-    def parts(fact: str, of_value: Callable[[str], Mask]) -> list[ImpactPart]:
+    def parts(fact: str) -> list[ImpactPart]:
         return [
-            ImpactPart(value, count, cost(rows[of_value(value)[rows]]))
+            ImpactPart(value, count)
             for value, count in frame.facet(fact, rows)
             if (fact, value) != ("stacks", ROOT_STACK)
         ]
@@ -85,9 +79,8 @@ def impact(frame: Frame, mask: Mask, costs: FrameCosts | None = None) -> Impact:
         num_specs=len(rows),
         num_packages=int(np.count_nonzero(frame.packages_having(mask))),
         size=frame.size.total(rows),
-        by_stack=parts("stacks", frame.in_stack) if states_stacks(frame) else None,
-        by_target=parts("target", lambda name: frame.target.among([name])[frame.target.codes]),
-        build_cost=cost(rows),
+        by_stack=parts("stacks") if states_stacks(frame) else None,
+        by_target=parts("target"),
     )
 
 
@@ -115,19 +108,18 @@ def outcome(
 
 
 class PackageImpact(msgspec.Struct, frozen=True):
-    """The number of specs that would be rebuilt if a package changed, and their cost."""
+    """The number of specs that would be rebuilt if a package changed."""
 
     package: str
     num_specs: int
-    build_cost: BuildCost | None = None
 
 
 def largest_impacts(
-    frame: Frame, graph: DependencyGraph, mask: Mask, most: int, costs: FrameCosts | None = None
+    frame: Frame, graph: DependencyGraph, mask: Mask, most: int
 ) -> list[PackageImpact]:
     """Return the packages whose change would rebuild the most of the marked rows, largest first.
 
-    ``costs`` are those of all rows. Packages with specs in the revision or outside the cache are
+    Packages with specs in the revision or outside the cache are
     considered. Packages that no marked row reaches are omitted.
     """
     names = sorted({*frame.packages, *graph.outside.packages})
@@ -144,12 +136,4 @@ def largest_impacts(
     counts = involvement.num_involved(np.flatnonzero(mask))
     places = np.argsort(-counts, kind="stable")[: min(most, np.count_nonzero(counts))]
 
-    def cost(name: str) -> BuildCost | None:
-        if costs is None:
-            return None
-        return costs.total(np.flatnonzero(rows_above(frame, graph, [name]) & mask))
-
-    return [
-        PackageImpact(names[place], int(counts[place]), cost(names[place]))
-        for place in places.tolist()
-    ]
+    return [PackageImpact(names[place], int(counts[place])) for place in places.tolist()]

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.changes.causes import CauseCount
-from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -67,7 +66,6 @@ class StackPlan(msgspec.Struct, frozen=True):
     coverage_gained: int | None
     downgrades: Sequence[PackageChange]
     causes: Sequence[CauseCount]
-    build_cost: BuildCost | None
 
 
 class Plan:
@@ -140,11 +138,11 @@ class Plan:
         known = self.known_stacks
         return [name for name in self.stacks if known and name not in known]
 
-    def of_stacks(self, costs: FrameCosts | None) -> list[StackPlan]:
-        """Return the plan for each stack; ``costs`` are those of head."""
-        return [self._of_stack(stack, costs) for stack in self.stacks]
+    def of_stacks(self) -> list[StackPlan]:
+        """Return the plan for each stack."""
+        return [self._of_stack(stack) for stack in self.stacks]
 
-    def _of_stack(self, stack: str, costs: FrameCosts | None) -> StackPlan:
+    def _of_stack(self, stack: str) -> StackPlan:
         in_base, in_head = (side.frame.in_stack(stack) for side in (self.base, self.head))
         rows = self.to_build[in_head[self.to_build]]
         reasoning = self.explanation.reasoning
@@ -170,7 +168,6 @@ class Plan:
             coverage_gained=gained,
             downgrades=_downgrades(own),
             causes=self.explanation.causes.counted(rows),
-            build_cost=None if costs is None else costs.total(rows),
         )
 
     def _coverage_of(self, stack: str) -> tuple[int | None, int | None]:

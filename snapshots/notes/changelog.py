@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from snapshots.changes.costs import BuildCost, FrameCosts
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -220,11 +219,10 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     in scope. The keys of ``packages`` are values of Section, those of ``stacks`` are values of
     StackChangeKind. ``causes`` has those that explain the most specs first. ``why_unknown`` states
     why the causes of some rebuilds are unknown; None if all are known. ``ambiguous`` has the specs
-    for which only the hash could determine which spec replaced which. ``build_cost`` is the cost of
-    building the added specs; None without costs. ``commits`` are those between ``recipes`` that
-    explain causes; None if unknown, and ``why_no_commits`` then states why. ``specs`` are the added
-    and removed hashes, by value of SpecChangeKind; None if there are too many to list.
-    ``left_out_here`` has the items of ``left_out`` that apply to these contents.
+    for which only the hash could determine which spec replaced which. ``commits`` are those between
+    ``recipes`` that explain causes; None if unknown, and ``why_no_commits`` then states why.
+    ``specs`` are the added and removed hashes, by value of SpecChangeKind; None if there are too
+    many to list. ``left_out_here`` has the items of ``left_out`` that apply to these contents.
     """
 
     format: int = FORMAT
@@ -238,7 +236,6 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     causes: list[sections.CauseEntry]
     why_unknown: str | None
     ambiguous: list[Ambiguity]
-    build_cost: BuildCost | None = None
     recipes: RecipesEntries | None
     commits: list[sections.EffectEntry] | None
     why_no_commits: str | None
@@ -265,14 +262,13 @@ def changelog(
     scope: NotesScope | None = None,
     returned: Mask | None = None,
     recipes: RecipesChange | None = None,
-    costs: FrameCosts | None = None,
     most_specs: int | None = None,
 ) -> Changelog:
     """Return the changelog of an explained comparison of these two sides.
 
     A scope limits the changes that are included; counterparts, reasons and main causes are still
     those of the entire comparison. ``returned`` is defined as for ``Explanation.reasons``. Commits
-    are omitted without ``recipes``, and build costs without ``costs``, which are those of head. No
+    are omitted without ``recipes``. No
     hashes are listed if more than ``most_specs`` were added or removed.
     """
     comparison = explanation.comparison
@@ -283,8 +279,7 @@ def changelog(
     reasons = explanation.reasons(comparison.specs, returned)
     before, after = totals(comparison)
     packages = list(comparison.packages)
-    rebuilds = sections.rebuilds_of(explanation.causes, comparison.specs, recipes, costs)
-    added = comparison.specs.select([SpecChangeKind.ADDED]).after
+    rebuilds = sections.rebuilds_of(explanation.causes, comparison.specs, recipes)
     losses = sections.losses_of(comparison, packages, explanation, cells)
     log = Changelog(
         base=base,
@@ -297,7 +292,6 @@ def changelog(
         causes=rebuilds.causes,
         why_unknown=sections.why_unknown(rebuilds.causes),
         ambiguous=_ambiguous(explanation, comparison),
-        build_cost=None if costs is None else costs.total(added),
         recipes=_recipes(recipes),
         commits=rebuilds.commits,
         why_no_commits=None if recipes is None else recipes.why_unknown,

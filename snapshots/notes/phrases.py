@@ -77,8 +77,7 @@ def commit_sentence(commit: sections.EffectEntry) -> Sentence:
         pieces += [" (", *_spack_step(commit.spack), ")"]
     if commit.is_doubtful:
         pieces.append(" perhaps")
-    cost = "" if commit.build_cost is None else f": {commit.build_cost}"
-    return Sentence(*pieces, f" {_did(commit.num_specs, commit.num_involved)}{cost}")
+    return Sentence(*pieces, f" {_did(commit.num_specs, commit.num_involved)}")
 
 
 def _spack_step(spack: sections.SpackEntry) -> list[str]:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.changes.causes import MAX_TOGETHER, CauseCount, Causes
-from snapshots.changes.costs import NO_COST, BuildCost, FrameCosts, costs_by_number, sum_of
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
@@ -203,8 +202,7 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     is, so these numbers add up; ``num_involved`` is the number of specs in which it is involved.
     ``together`` has the keys of causes that are involved in the same specs: the first MAX_TOGETHER
     of ``num_together``, those that explain the most specs in scope first. ``facts`` are the facts
-    of the package itself that differ. ``build_cost`` is that of the ``num_specs`` specs; None
-    without costs.
+    of the package itself that differ.
     """
 
     key: str
@@ -221,7 +219,6 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     num_involved: int
     packages: list[str]
     commits: list["CommitEntry"] | None = None
-    build_cost: BuildCost | None = None
 
 
 class SpackEntry(msgspec.Struct, frozen=True):
@@ -292,7 +289,6 @@ class EffectEntry(CommitEntry, frozen=True, kw_only=True):
     causes: list[str]
     num_specs: int
     num_involved: int
-    build_cost: BuildCost | None = None
 
 
 def commits_of(recipes: RecipesChange, number: int) -> list[CommitEntry] | None:
@@ -329,12 +325,8 @@ def rebuilds_of(
     causes: Causes,
     changes: SpecChanges,
     recipes: RecipesChange | None = None,
-    costs: FrameCosts | None = None,
 ) -> Rebuilds:
-    """Return the causes of the added specs among the changes, which may be all changes.
-
-    ``costs`` are those of head.
-    """
+    """Return the causes of the added specs among the changes, which may be all changes."""
     rows = changes.select([SpecChangeKind.ADDED]).after
     counts = causes.counted(None if np.isin(causes.head_rows, rows).all() else rows)
     main = causes.main_of(rows)
@@ -343,7 +335,6 @@ def rebuilds_of(
     alike: dict[int, list[str]] = {}
     for key, number in numbers.items():
         alike.setdefault(causes.set_of(number), []).append(key)
-    of_causes = None if costs is None else costs_by_number(costs, rows, main)
     entries = []
     for count in counts:
         number, name = count.number, causes.name_of(count.number)
@@ -365,12 +356,11 @@ def rebuilds_of(
                 num_involved=count.num_involved,
                 packages=packages.get(number, []),
                 commits=None if recipes is None else commits_of(recipes, number),
-                build_cost=None if of_causes is None else of_causes.get(number, NO_COST),
             )
         )
     commits = None
     if recipes is not None and recipes.attribution is not None:
-        commits = effects_of(recipes, causes, counts, of_causes)
+        commits = effects_of(recipes, causes, counts)
     in_scope = np.zeros(len(changes.head), np.bool_)
     in_scope[rows] = True
 
@@ -385,11 +375,10 @@ def effects_of(
     recipes: RecipesChange,
     causes: Causes,
     counts: Iterable[CauseCount] | None = None,
-    costs: Mapping[int, BuildCost] | None = None,
 ) -> list[EffectEntry]:
     """Return the effects of the commits that explain some causes; of all causes without ``counts``.
 
-    The list is empty if the commits are unknown. ``costs`` are those of the causes.
+    The list is empty if the commits are unknown.
     """
     if recipes.attribution is None:
         return []
@@ -400,7 +389,6 @@ def effects_of(
             causes=[causes.name_of(number).key for number in effect.causes],
             num_specs=effect.num_specs,
             num_involved=effect.num_involved,
-            build_cost=costs and sum_of(costs.get(number, NO_COST) for number in effect.causes),
         )
         for effect in recipes.attribution.effects(counts)
     ]
@@ -428,12 +416,6 @@ def grouped(causes: Sequence[CauseEntry]) -> list[list[CauseEntry]]:
 def num_specs(group: Iterable[CauseEntry]) -> int:
     """Return the number of specs whose main cause is one of these causes."""
     return sum(cause.num_specs for cause in group)
-
-
-def build_cost(group: Iterable[CauseEntry]) -> BuildCost | None:
-    """Return the cost of building these specs; None without costs."""
-    costs = [cause.build_cost for cause in group if cause.build_cost is not None]
-    return sum_of(costs) if costs else None
 
 
 def explained(causes: Iterable[CauseEntry]) -> tuple[list[list[CauseEntry]], int]:

@@ -60,7 +60,6 @@ def tidy(text: str) -> str:
 
 
 _PLAIN: Filters = {
-    "build_cost": sections.build_cost,
     "commits_title": commits_title,
     "counted": counted,
     "day": sentences.long_day,

@@ -1,12 +1,11 @@
 """The causes of all neighbours of a series, summed up over time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.costs import BuildCost, Costs
 from snapshots.changes.stored_changes import CAUSES_FORMAT
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
@@ -60,8 +58,6 @@ class SeriesCause(msgspec.Struct, frozen=True):
     touched; if several commits explain a cause, it counts for each of them. ``num_specs`` and
     ``num_involved`` are sums over causes and revisions, so a spec in which two causes of one
     package are involved counts twice in the latter. ``size`` is None if no size is known.
-    ``build_cost`` is the cost of building the specs counted by ``num_specs``, each estimated by the
-    median of its package; None without costs.
     """
 
     package: str | None
@@ -71,7 +67,6 @@ class SeriesCause(msgspec.Struct, frozen=True):
     num_involved: int
     size: int | None
     num_revisions: int
-    build_cost: BuildCost | None
     make_points: Callable[[], list[SeriesCausePoint]]
 
     @property
@@ -87,15 +82,13 @@ class SeriesCause(msgspec.Struct, frozen=True):
 
 
 _COUNTS = ("num_specs", "num_involved")
-_COSTS = ("seconds", "cost", "num_known")
 
 
 class SeriesCauses:
     """The causes of all neighbours in a series, as a table with the ``place`` of their step.
 
     ``tables`` are rows of the table ``comparisons`` with the columns ``causes`` and
-    ``causes_format``. If several rows have the same pair, only one is used. Build costs require the
-    column ``package_causes``.
+    ``causes_format``. If several rows have the same pair, only one is used.
     """
 
     def __init__(self, tables: Iterable[pa.Table], series: str, history: History) -> None:
@@ -122,19 +115,11 @@ class SeriesCauses:
         self._taken = np.array(
             [revision.taken_at.timestamp() for revision in steps.revisions], np.float64
         )
-        # For each row of causes and package, the number of specs whose main cause it is.
-        self._explained: tuple[Numbers, Numbers, pa.Array] | None = None
-        if "package_causes" in of_steps.column_names:
-            lists = of_steps["package_causes"].combine_chunks()
-            cells, first = lists.flatten(), np.searchsorted(of_items, np.arange(len(lists)))
-            own = first[pc.list_parent_indices(lists)] + cells.field("cause").to_numpy()
-            self._explained = own, cells.field("num_specs").to_numpy(), cells.field("package")
 
     @property
     def num_bytes(self) -> int:
         """Approximate memory used by the columns, in bytes."""
-        explained = 0 if self._explained is None else 30 * len(self._explained[0])
-        return int(self._table.nbytes + self._places.nbytes) + explained + 1_000
+        return int(self._table.nbytes + self._places.nbytes) + 1_000
 
     def revisions(
         self, since: datetime | None = None, until: datetime | None = None
@@ -163,21 +148,19 @@ class SeriesCauses:
         since: datetime | None = None,
         until: datetime | None = None,
         between: CommitsBetween = lambda _base, _head: None,
-        costs: Costs | None = None,
     ) -> list[SeriesCause]:
         """Return the sums for each key over the causes of revisions from ``since`` to ``until``.
 
         Keys are sorted by ``num_specs``, then ``num_involved``, both largest first, then by package
         and kind. By commit, only causes that a commit explains count; ``between`` returns the
-        commits of two neighbours. ``costs`` are the build costs of specs.
+        commits of two neighbours.
         """
-        table = self._table if costs is None else self._with_costs(costs)
-        table = table.filter(pa.array(self._are_within(since, until)[self._places]))
+        table = self._table.filter(pa.array(self._are_within(since, until)[self._places]))
         commits: list[Commit] = []
         if SeriesCauseKey.COMMIT in by:
             table, commits = self._by_commit(table, between)
         names = [key.value for key in by]
-        summed = [*_COUNTS, "size", *(_COSTS if costs is not None else [])]
+        summed = [*_COUNTS, "size"]
         groups = table.append_column("all", pa.nulls(len(table))).group_by(
             [*names, "all"], use_threads=False
         )
@@ -193,7 +176,6 @@ class SeriesCauses:
             [commits[number] for number in of["commit"]] if commits else nothing,
             *(of[f"{name}_sum"] for name in (*_COUNTS, "size")),
             [len({*places}) for places in of["place_list"]],
-            nothing if costs is None else _build_costs(of, costs.unit),
             map(partial(partial, self._points), *(of[f"{name}_list"] for name in lists)),
         )
         return sorted(map(SeriesCause, *columns), key=_most_first)
@@ -208,23 +190,6 @@ class SeriesCauses:
             SeriesCausePoint(self.steps.revisions[place], *of_place)
             for place, of_place in sorted(sums.items())
         ]
-
-    def _with_costs(self, costs: Costs) -> pa.Table:
-        """Return the table with the columns ``_COSTS``, of the specs with known costs."""
-        columns = np.zeros((len(_COSTS), len(self._places)))
-        if self._explained is not None:
-            rows, counts, packages = self._explained
-            names = packages.dictionary_encode()
-            of_packages, codes = costs.of_packages(names.dictionary.to_pylist()), names.indices
-            seconds = of_packages.seconds[codes.to_numpy()]
-            cost = seconds if of_packages.cost is None else of_packages.cost[codes.to_numpy()]
-            known = np.where(np.isnan(seconds), 0, counts)
-            for column, per_spec in zip(columns, (seconds, cost, np.ones(len(rows))), strict=True):
-                column += np.bincount(rows, np.nan_to_num(per_spec) * known, len(column))
-        table = self._table
-        for name, column in zip(_COSTS, columns, strict=True):
-            table = table.append_column(name, pa.array(column))
-        return table
 
     def _by_commit(self, table: pa.Table, between: CommitsBetween) -> tuple[pa.Table, list[Commit]]:
         """Return the causes that commits explain, repeated for each of these commits.
@@ -256,21 +221,6 @@ class SeriesCauses:
         if until is not None:
             mask &= self._taken <= until.timestamp()
         return mask
-
-
-def _build_costs(of: Mapping[str, list[Any]], unit: str | None) -> list[BuildCost]:
-    """Return the build costs of the specs of each group; ``of`` has the sums of ``_COSTS``."""
-    columns = (of[f"{name}_sum"] for name in (*_COSTS, "num_specs"))
-    return [
-        BuildCost(
-            seconds if num_known else None,
-            cost if num_known and unit is not None else None,
-            unit,
-            int(num_known),
-            num_specs - int(num_known),
-        )
-        for seconds, cost, num_known, num_specs in zip(*columns, strict=True)
-    ]
 
 
 def _most_first(cause: SeriesCause) -> tuple[object, ...]:

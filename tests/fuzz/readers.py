@@ -9,18 +9,15 @@ from random import Random
 from shutil import copytree
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
-from snapshots.changes.costs import Costs
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.contents import Content
 from snapshots.errors import CachelogError, SourceError
 from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.refs import parse_moment, parse_ref, parse_side, split_range
-from snapshots.sources import cost_files, lock_files, side_files
+from snapshots.sources import lock_files, side_files
 from snapshots.sources.buckets import parse_list
 from snapshots.sources.buildcache.database import SpecDocuments, decode
 from snapshots.sources.buildcache.layouts import parse_manifest
@@ -324,18 +321,6 @@ def _repository(random: Random, folder: Path) -> None:
         _checked(snapshot.content.specs())
 
 
-def _costs(random: Random, folder: Path) -> None:
-    text = f"hash,name,seconds,cost_usd\n{hash_of('a')},zlib,1.5,2\n,hdf5,10,.1\n".encode()
-    if random.random() < 0.5:
-        sink = pa.BufferOutputStream()
-        pq.write_table(pa.table({"name": ["zlib", "hdf5"], "seconds": [1, 2]}), sink)
-        text = sink.getvalue().to_pybytes()
-    file = folder / "costs"
-    file.write_bytes(mutated_bytes(text, random))
-    rows = cost_files.read(str(file))
-    Costs(rows)
-
-
 READERS: Mapping[str, Case] = {
     "pages": _page,
     "pages of values": _page_of_values,
@@ -346,7 +331,6 @@ READERS: Mapping[str, Case] = {
     "logins": _login,
     "lock files": _lock_file,
     "sides": _side,
-    "costs": _costs,
     "manifests": _manifest,
     "gzip": _gzip,
     "locations": _location,

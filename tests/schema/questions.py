@@ -104,7 +104,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
     whyUnknown
     pairs: specs(first: 50, pairsOnce: true) { totalCount nodes { hash counterpart { hash } } }
     cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") {
-      id title seconds cost costBasis { unit numEstimated numUnknown }
+      id title
     }
     specs(first: 50) { nodes {
       hash kind reason ambiguous whyAmbiguous counterpart { hash }
@@ -146,7 +146,6 @@ OTHERS = """query($ids: [ID!]!) {
 }"""
 EFFECT = """fragment E on CommitEffect {
   commit { ...C } level takenBack causes { title } numSpecs numInvolved stacks comparison { id }
-  seconds cost costBasis { unit numEstimated numUnknown }
 }
 fragment C on Commit {
   id oid committedAt subject url pullRequest { number url } packages stacks
@@ -176,7 +175,7 @@ HOLES = """query($ref: String!, $after: String, $first: Int!) {
 IMPACT = """query($ref: String!, $name: String!) {
   revision(ref: $ref) { package(name: $name) { impact {
     numSpecs numPackages size sizeLabel stackCounts { stack numSpecs } byStack { stack numSpecs }
-    byTarget { value numSpecs count } seconds cost costBasis { unit numEstimated numUnknown }
+    byTarget { value numSpecs count }
     outcome { numSpecs causes(first: 2) { title } comparison { base { tag } head { takenAt } } }
   } } }
 }"""
@@ -198,7 +197,6 @@ SERIES_CAUSES = """query($of: String!) {
     causes(first: 20, by: [PACKAGE, KIND]) {
       totalCount pageInfo { hasNextPage } edges { cursor node { package } }
       nodes { package kind numRevisions numSpecs numInvolved size
-        seconds cost costBasis { unit numEstimated numUnknown }
         points(last: 50) { revision { digest } numSpecs numInvolved } }
     }
     byCommit: causes(first: 5, by: [COMMIT]) { nodes { commit { oid } numSpecs } }
@@ -226,7 +224,6 @@ PLAN = """query(
 ) {
   plan(base: $base, specs: $planned, stacks: $planned_stacks) {
     numSpecs numReused numExternal numToBuild sizeLabel unknownStacks
-    seconds cost costBasis { unit numEstimated numUnknown }
     toBuild(stack: $stack, first: 50) {
       totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
       nodes { hash name reason counterpart { hash } cause { title } after { version stacks } }

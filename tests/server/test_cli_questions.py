@@ -1,4 +1,4 @@
-"""``cachelog holes``, ``twins``, ``impact``, ``costs`` and ``causes``: analyses of revisions."""
+"""``cachelog holes``, ``twins``, ``impact`` and ``causes``: analyses of revisions."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from tests.model.real import history
-from tests.server.commands import cachelog, fail, succeed
+from tests.server.commands import cachelog, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
@@ -122,7 +122,7 @@ def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
     ]
     options = ("--in", "develop~1", "--stack", "e4s", "--json")
     report = cachelog("impact", "zlib", *options, catalog=catalog).json
-    assert report["by_stack"] == [{"stack": "e4s", "num_specs": 2, "build_cost": None}]
+    assert report["by_stack"] == [{"stack": "e4s", "num_specs": 2}]
     assert (report["packages"], report["size_label"]) == (["zlib"], "1-10")
     with_absent = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
     assert with_absent.lines[1].endswith("2 packages, would be rebuilt if mesa, zlib changed: 20 B")
@@ -169,47 +169,6 @@ def test_impact_of_commits_lists_their_packages(e4s_week: Path, tmp_path: Path) 
 
 
 RANGE = "develop-2026-06-20..develop-2026-06-27"
-BUILD_TIME = re.compile("build(ing the|ing them| time)", re.I)
-
-
-@pytest.fixture(scope="module")
-def with_costs(e4s_week: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the catalog with costs of all packages but expat."""
-    folder = tmp_path_factory.mktemp("week")
-    catalog = Path(copied(e4s_week, folder / "catalog").location)
-    packages = cachelog("packages", "--json", catalog=catalog).json["packages"]
-    names = {package["name"] for package in packages} - {"expat"}
-    file = folder / "costs.csv"
-    rows = "".join(f"{name},3600,0.5\n" for name in names)
-    file.write_text(f"name,seconds,cost_usd\n{rows}")
-    imported = succeed("costs", "import", file, catalog=catalog)
-    assert imported.lines == [f"costs of 0 specs and {len(names)} packages kept, in USD"]
-    return catalog
-
-
-@pytest.mark.parametrize(
-    "command",
-    [f"why {RANGE}", f"notes {RANGE}", f"notes {RANGE} --format html", "impact --top 2"],
-)
-def test_outputs_include_costs(e4s_week: Path, with_costs: Path, command: str) -> None:
-    """Each output includes costs, unless none are imported."""
-    without = cachelog(*command.split(), catalog=e4s_week)
-    assert (without.code, BUILD_TIME.search(without.out)) == (0, None)
-    assert BUILD_TIME.search(cachelog(*command.split(), catalog=with_costs).out)
-
-
-def test_invalid_file_changes_nothing(with_costs: Path, tmp_path: Path) -> None:
-    """The error states its position and reason, and the costs are unchanged."""
-    impact = ("impact", "gettext", "--in", "develop-2026-06-20")
-    before = cachelog(*impact, catalog=with_costs)
-    assert before.lines[1].endswith("; building them takes 112.0 hours, 56.00 USD (112 estimated)")
-    report = cachelog(*impact, "--json", catalog=with_costs).json
-    assert report["build_cost"] == report["by_target"][0]["build_cost"]
-    file = tmp_path / "costs.csv"
-    file.write_text("name,seconds\nzlib,fast\n")
-    error = fail("costs", "import", file, catalog=with_costs)
-    assert "costs.csv, line 2, seconds: 'fast' is not a number" in error
-    assert cachelog(*impact, catalog=with_costs) == before
 
 
 @pytest.fixture(scope="module")
@@ -263,17 +222,3 @@ def test_causes_of_an_older_format_are_computed_again(
     opened = Catalog(str(rebuilds))
     opened.refresh()
     assert opened.changes.explained == {*opened.history.pairs_of("develop")}
-
-
-def test_costs_are_beside_the_numbers(rebuilds: Path, tmp_path: Path) -> None:
-    """The build time is beside the numbers, in text and in JSON."""
-    before = cachelog("causes", "--json", catalog=rebuilds).json["causes"]
-    assert [cause["build_cost"] for cause in before] == [None]
-    file = tmp_path / "costs.csv"
-    file.write_text("name,seconds,cost_eur\nzlib,3600,2\npng,1800,1\n")
-    assert cachelog("costs", "import", file, catalog=rebuilds).code == 0
-    line = "    6  3.0 hours, 6.00 EUR (4 estimated, 2 unknown)        6          2  ·██ "
-    assert cachelog("causes", catalog=rebuilds).lines[2].startswith(line)
-    (cause,) = cachelog("causes", "--json", catalog=rebuilds).json["causes"]
-    money = {"seconds": 10_800.0, "cost": 6.0, "unit": "eur"}
-    assert cause["build_cost"] == money | {"num_estimated": 4, "num_unknown": 2}

@@ -333,10 +333,6 @@ def rebuilds_lines(comparison: CatalogComparison, *, all_commits: bool = False) 
         number("reached", 1, attrgetter("num_involved")),
         TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
     ]
-    if (costs := comparison.costs) is not None:
-        of_cause = comparison.rows_of_cause
-        column = number("build time", 2, lambda row: str(costs.total(of_cause(row.number))))
-        columns.insert(2, column)
     head, *lines = table(rows, columns)
     yield head
     for row, line in zip(rows, lines, strict=True):

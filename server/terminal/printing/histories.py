@@ -20,7 +20,7 @@ from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import package_rows, rebuild_facts, rebuild_lines
 from server.terminal.printing.comparisons import SIGNS
-from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
+from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from server.terminal.printing.listings import source_text
 from snapshots.changes.coverage import CoverageDimension, nearest_rows
 from snapshots.changes.diff import SpecChangeKind
@@ -538,11 +538,8 @@ def print_causes(
     """
     series = opened.series_or_main(series)
     opened = opened.complete(series, causes=True)
-    costs = opened.catalog.costs.current
-    series_causes = opened.library.history_queries.causes(
-        opened.history, series, by_package=costs is not None
-    )
-    causes = series_causes.summed(by, since, until, opened.library.recipes.between, costs)
+    series_causes = opened.library.history_queries.causes(opened.history, series)
+    causes = series_causes.summed(by, since, until, opened.library.recipes.between)
     shown, revisions = causes[:limit], series_causes.revisions(since, until)  # oldest first
 
     def lines() -> Iterator[str]:
@@ -556,7 +553,6 @@ def print_causes(
         head = ", ".join(key.value for key in by) or "causes"
         columns = [
             number("specs", 0, attrgetter("num_specs")),
-            *build_times(shown, 4),
             number("reached", 2, attrgetter("num_involved")),
             number("revisions", 1, attrgetter("num_revisions")),
             TableColumn("through time", 3, lambda cause: _through_time(cause, revisions)),
@@ -614,6 +610,6 @@ def _cause_facts(cause: SeriesCause) -> dict[str, Any]:
     return {
         **attributes_of(cause, "package", "kind"),
         "commit": cause.commit and commit,
-        **attributes_of(cause, "num_revisions", "num_specs", "num_involved", "size", "build_cost"),
+        **attributes_of(cause, "num_revisions", "num_specs", "num_involved", "size"),
         "points": points,
     }

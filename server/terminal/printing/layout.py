@@ -59,13 +59,6 @@ def taken_at(rank: int) -> TableColumn:
     return TableColumn("taken at", rank, lambda row: minute(_revision(row).taken_at))
 
 
-def build_times(rows: Sequence[Any], rank: int) -> list[TableColumn]:
-    """Return a column with build times in a list; an empty list for rows without costs."""
-    if not rows or rows[0].build_cost is None:
-        return []
-    return [number("build time", rank, lambda row: str(row.build_cost))]
-
-
 def _revision(row: Any) -> RevisionInfo:
     """Return the row itself, or its revision if it has one."""
     revision: RevisionInfo = getattr(row, "revision", row)

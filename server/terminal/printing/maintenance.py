@@ -6,8 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import attributes_of
@@ -33,28 +31,6 @@ KEEP_LIST_FORMAT = 1
 """The version of the document that ``keep-list --json`` prints."""
 
 _MAX_CELLS = 10
-
-# -- costs
-
-
-def costs_lines(rows: pa.Table) -> list[str]:
-    """Return the number of costs that were stored."""
-    facts = costs_facts(rows)
-    unit = f", in {facts['unit'].upper()}" if facts["unit"] else ""
-    counts = f"{counted(facts['num_hashes'], 'spec')} and {counted(facts['num_names'], 'package')}"
-    return [f"costs of {counts} kept{unit}"]
-
-
-def costs_facts(rows: pa.Table) -> dict[str, Any]:
-    """Return the same in its JSON form."""
-    units = rows["unit"].unique().drop_null().to_pylist()
-    return {
-        "num_rows": len(rows),
-        "num_hashes": pc.count_distinct(rows["hash"]).as_py(),
-        "num_names": pc.count_distinct(rows["name"]).as_py(),
-        "unit": units[0] if units else None,
-    }
-
 
 # -- removing, deleting, copying
 

@@ -13,8 +13,7 @@ from server.terminal.catalogs import open_sides
 from server.terminal.console import attributes_of, note
 from server.terminal.printing import comparisons, styles, verdicts
 from server.terminal.printing.commits import CatalogComparison
-from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
-from snapshots.changes.costs import FrameCosts
+from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.explanation import Explanation
@@ -64,14 +63,9 @@ class Planned(CatalogComparison, frozen=True, dict=True, kw_only=True):
         return self.commits or self.source.recipes_change(self.base, self.head)
 
     @cached_property
-    def costs(self) -> FrameCosts | None:
-        """The cost of building each spec of the lock files; None without costs."""
-        return self.source.costs_of_frame(self.plan.head.frame)
-
-    @cached_property
     def stack_plans(self) -> list[StackPlan]:
         """The plan of each stack."""
-        return self.plan.of_stacks(self.costs)
+        return self.plan.of_stacks()
 
 
 def plan(
@@ -152,8 +146,6 @@ def summary(planned: Planned) -> str:
     """Return the numbers of specs to build, reused and external in one line."""
     plan = planned.plan
     text = f"{len(plan.to_build):,} of {counted(plan.num_specs, 'spec')} to build"
-    if planned.costs is not None and len(plan.to_build):
-        text += f" in {planned.costs.total(plan.to_build)}"
     return f"{text}; {plan.num_reused:,} reused, {plan.num_external:,} external"
 
 
@@ -187,7 +179,7 @@ def _columns(planned: Planned) -> list[TableColumn]:
     if any(stack.coverage_lost or stack.coverage_gained for stack in planned.stack_plans):
         columns.append(number("lost", 4, attrgetter("coverage_lost")))
         columns.append(number("gained", 4, attrgetter("coverage_gained")))
-    return columns + build_times(planned.stack_plans, 2)
+    return columns
 
 
 # -- a comment
@@ -233,7 +225,7 @@ def _downgrade_text(change: PackageChange) -> str:
 
 def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
     """Return the plan in its JSON form, which docs/plan.md describes."""
-    plan, costs = planned.plan, planned.costs
+    plan = planned.plan
     notes: dict[str, Any] = msgspec.json.decode(to_json(planned.notes()))
     return {
         "format": FORMAT,
@@ -242,7 +234,6 @@ def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[
         **attributes_of(plan, "num_specs", "num_reused"),
         "num_to_build": len(plan.to_build),
         **attributes_of(plan, "num_external", "size_label"),
-        "build_cost": None if costs is None else costs.total(plan.to_build),
         "stacks": [_stack_facts(planned, stack) for stack in planned.stack_plans],
         **{name: notes[name] for name in _NOTES},
         "to_build": _to_build(planned),

@@ -14,7 +14,7 @@ from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import attributes_of, note, print_result
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
-from server.terminal.printing.layout import TableColumn, build_times, number, table, wrapped
+from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from server.terminal.printing.listings import place_title
 from snapshots.changes import impact
 from snapshots.changes.causes import CauseName
@@ -347,7 +347,7 @@ def _part_facts(
 ) -> list[dict[str, Any]] | None:
     if parts is None:
         return None
-    return [{kind: part.name, **attributes_of(part, "num_specs", "build_cost")} for part in parts]
+    return [{kind: part.name, **attributes_of(part, "num_specs")} for part in parts]
 
 
 def print_impact(
@@ -374,7 +374,7 @@ def print_impact(
     counts = later = None
     if scope.has_dependencies:
         rows = impact.rows_above(frame, graph, present) & scope.mask
-        counts = impact.impact(frame, rows, opened.library.costs_of(scope.revision))
+        counts = impact.impact(frame, rows)
         later = _find_later(opened, scope, present)
 
     def lines() -> Iterator[str]:
@@ -395,8 +395,6 @@ def print_impact(
             text += f" if {styles.name(few(present, _MAX_NAMES))} changed"
         if counts.size is not None:
             text += f": {size(counts.size)}"
-        if counts.build_cost is not None:
-            text += f"; building them takes {counts.build_cost}"
         yield from wrapped(text)
         if later is not None:
             yield from wrapped(later.text())
@@ -404,7 +402,6 @@ def print_impact(
             if parts:
                 columns = [
                     number("specs", 0, attrgetter("num_specs")),
-                    *build_times(parts, 1),
                     TableColumn(head, 0, lambda part: shortened(part.name, 60), styles.name),
                 ]
                 yield from table(parts, columns)
@@ -417,7 +414,7 @@ def print_impact(
             "packages": present,
             **attributes_of(counts, "num_specs", "num_packages"),
             "num_unknown": scope.num_unknown,
-            **attributes_of(counts, "size", "size_label", "build_cost"),
+            **attributes_of(counts, "size", "size_label"),
             "by_stack": counts and _part_facts("stack", counts.by_stack),
             "by_target": counts and _part_facts("target", counts.by_target),
             "commits": touched
@@ -459,8 +456,7 @@ def print_largest(opened: OpenedCatalog, ref: str | None, stack: str | None, mos
     scope = Scope.of(opened, ref, *filter(None, [stack]))
     packages = None
     if scope.has_dependencies:
-        costs = opened.library.costs_of(scope.revision)
-        packages = impact.largest_impacts(scope.frame, scope.graph, scope.mask, most, costs)
+        packages = impact.largest_impacts(scope.frame, scope.graph, scope.mask, most)
 
     def lines() -> Iterator[str]:
         yield from wrapped(f"{scope.title}, {counted(scope.num_specs, 'spec')}")
@@ -468,7 +464,6 @@ def print_largest(opened: OpenedCatalog, ref: str | None, stack: str | None, mos
         if packages:
             columns = [
                 number("specs", 0, attrgetter("num_specs")),
-                *build_times(packages, 1),
                 TableColumn("if changed", 0, attrgetter("package"), styles.name),
             ]
             yield from table(packages, columns)

@@ -1,4 +1,4 @@
-"""Reasons, causes, paths, coverage and costs through GraphQL, compared with the naive model."""
+"""Reasons, causes, paths and coverage through GraphQL, compared with the naive model."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,6 @@ from tests.model.changes import added_reasons, counterparts, removed_reasons
 from tests.model.states import State
 from tests.schema import questions, worlds
 from tests.schema.worlds import World, shown
-from tests.snapshots.costs import rows
 
 ARM = ("ubuntu22.04", "neoverse_v2")
 LINK, BUILD = ("build", "link"), ("build",)
@@ -190,11 +189,10 @@ def test_number_of_dimensions_is_limited(world: World) -> None:
         ("specs { nodes { path { name } } }", True),
         ("specs { nodes { reason } }", False),
         ("specs(reasons: [FACTS]) { totalCount }", False),
-        ("causes { nodes { seconds } }", False),
     ],
 )
 def test_answers_by_digests_are_permanent(world: World, field: str, is_permanent: bool) -> None:
-    """Except reasons, which can become RETURNED, and costs, which can be imported."""
+    """Except reasons, which can become RETURNED."""
     base, head = (world.catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
     query = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
     assert world.is_permanent(query) is is_permanent
@@ -219,36 +217,3 @@ def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.Mo
     specs = world.data(text % "id packages")["compare"]["specs"]["nodes"]
     ids = {spec["cause"]["id"] for spec in specs if spec["cause"]}
     assert rows_of.call_count == len(ids) < len(specs)
-
-
-COSTED = "numSpecs seconds cost costBasis { unit numEstimated numUnknown }"
-COSTS = f"""{{
-  compare(base: "develop~1", head: "develop") {{
-    causes(first: 50) {{ nodes {{ {COSTED} specs(first: 50) {{ nodes {{ name }} }} }} }}
-  }}
-  revision(ref: "develop") {{ package(name: "zlib") {{ impact {{ {COSTED} }} }} }}
-}}"""
-
-
-def test_costs(tmp_path: Path) -> None:
-    """Null without costs; otherwise specs count with the cost of their package, or as unknown."""
-    world = published(tmp_path, BASE, HEAD)
-
-    def with_costs() -> list[dict[str, Any]]:
-        data = world.data(COSTS)
-        return [*data["compare"]["causes"]["nodes"], data["revision"]["package"]["impact"]]
-
-    for counted in with_costs():
-        assert [counted[name] for name in ("seconds", "cost", "costBasis")] == [None] * 3
-    world.catalog.costs.replace(rows((None, "zlib", 10.0, 0.5), unit="eur"))
-    world.catalog.refresh()
-    *causes_with_costs, impact = with_costs()
-    for cause in causes_with_costs:
-        names = [spec["name"] for spec in cause["specs"]["nodes"]]
-        number = names.count("zlib")
-        assert (cause["seconds"] or 0, cause["cost"] or 0) == (10 * number, number / 2)
-        basis = {"unit": "eur", "numEstimated": number, "numUnknown": len(names) - number}
-        assert cause["costBasis"] == basis
-    basis = impact["costBasis"]
-    assert basis["numEstimated"] + basis["numUnknown"] == impact["numSpecs"]
-    assert impact["seconds"] == 10 * basis["numEstimated"] > 0

@@ -17,7 +17,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.models import Spec
 from tests.server.pages.page_reader import Shown, page_data, rendered, shown
 from tests.server.servers import application
-from tests.snapshots.costs import rows as cost_rows
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -54,7 +53,7 @@ LOCK = as_bytes(
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Return a client of a server of three revisions with the cost of a package."""
+    """Return a client of a server of three revisions."""
     catalog = Catalog(str(tmp_path_factory.mktemp("check")))
     old, zlib = built("old"), built("zlib", name="zlib", version="1.3", stacks=("hep",))
     catalog.publish(
@@ -64,7 +63,6 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
             a_snapshot([built("new", version="2.0"), zlib], "develop", day(3)),
         ]
     )
-    catalog.costs.replace(cost_rows((None, "hdf5", 60.0, None)))
     with application(Settings(catalog=catalog.location)) as client:
         yield client
 
@@ -298,7 +296,6 @@ def test_specs_to_build(client: httpx.Client) -> None:
         "New": "2",
         "External": "1",
         "Size": "1-10",
-        "Build time": "1.0 minutes (1 estimated, 1 unknown)",
     }
     lines = page.texts("section[aria-labelledby=builds] tbody tr")
     assert [line.split()[1] for line in lines] == ["hdf5@2.0", "nothing-like-it@1.0"]
@@ -311,9 +308,7 @@ def test_replacement(client: httpx.Client) -> None:
     page = planned(client, as_bytes(lock_file(NEW, [])), "v0.22.0", stack="e4s")
     (line,) = page.texts("section[aria-labelledby=builds] tbody tr")
     assert line.endswith("hdf5 1.14.5 → 2.0")
-    assert page.texts("section[aria-labelledby=why] tbody tr") == [
-        "hdf5 1.14.5 → 2.0 1 1.0 minutes (1 estimated) 1"
-    ]
+    assert page.texts("section[aria-labelledby=why] tbody tr") == ["hdf5 1.14.5 → 2.0 1 1"]
     assert hash_of("old") in "".join(page.links("section[aria-labelledby=builds] a").values())
 
 

@@ -1,8 +1,7 @@
-"""Commits of the recipes on pages (a tab of comparisons, a page each, links), and build costs."""
+"""Commits of the recipes on pages (a tab of comparisons, a page each, links)."""
 
 import re
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -16,7 +15,6 @@ from snapshots.recipes.commits import Recipes, RecipesOrigin, SpackChange
 from tests.server.pages.page_reader import Shown, page_data, shown
 from tests.server.pages.recipes import SPACK, import_recipes
 from tests.server.servers import application
-from tests.snapshots.costs import rows as cost_rows
 
 PAIR, WEEK = "/compare/develop-2025-01-05...develop", "/compare/develop~1...develop"
 
@@ -165,44 +163,3 @@ def test_link_to_the_comparison_of_spack(
     assert text in row[0]
     compared = page.links("th a").get("compare")
     assert compared is None if link is None else str(compared).startswith(link)
-
-
-# -- costs
-
-BUILD_TIME = re.compile(r"[\d.,]+ (?:hours?|minutes), [\d.,]+ EUR \([\d,]+ estimated")
-PAGES_WITH_COSTS = ("compare", "cause", "compare-commits", "commit", "package", "series-causes")
-
-
-@pytest.fixture(scope="module")
-def client_with_costs(
-    history_catalog: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[httpx.Client]:
-    """Return a client of a server of the same catalog with costs."""
-    folder = tmp_path_factory.mktemp("costs")
-    shutil.copytree(history_catalog, folder / "catalog")
-    catalog = Catalog(str(folder / "catalog"))
-    catalog.refresh()
-    names = sorted(catalog.package_names())
-    costs = cost_rows(*((None, name, 3_600.0, 2.0) for name in names), unit="eur")
-    catalog.costs.replace(costs)
-    with application(Settings(catalog=catalog.location)) as client:
-        yield client
-
-
-def test_build_times_are_beside_counts(
-    client_with_costs: httpx.Client, history_client: httpx.Client, addresses: dict[str, str]
-) -> None:
-    """With the estimated hours, costs and number of specs; absent without costs.
-
-    Other costs can be imported; without costs, pages under digests are permanent.
-    """
-    permanent = shown(history_client, addresses["compare"]).links("footer a")["Permanent link"]
-    path = httpx.URL(permanent).raw_path.decode()
-    for address in [path, *(addresses[name] for name in PAGES_WITH_COSTS)]:
-        page, without = (shown(one, address) for one in (client_with_costs, history_client))
-        assert BUILD_TIME.search(page.text())
-        assert "EUR" not in without.text()
-        assert "estimated" not in without.text()
-    assert "immutable" in history_client.get(path).headers["cache-control"]
-    assert "immutable" not in client_with_costs.get(path).headers["cache-control"]
-    assert "EUR" not in history_client.get(f"{path}?hasCosts=true").text

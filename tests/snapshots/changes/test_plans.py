@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes.costs import Costs
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.reasons import REASONS
@@ -20,7 +19,6 @@ from tests.model.builds import weeks
 from tests.model.explained import Explained
 from tests.model.real import STACKS, dates, history, records
 from tests.model.states import State
-from tests.snapshots.costs import rows as cost_rows
 from tests.snapshots.factories import a_spec
 
 # -- real weeks
@@ -101,7 +99,7 @@ def test_against_dictionaries(week: tuple[State, State], names: set[str]) -> Non
     assert plan.unknown_stacks() == [
         name for name in stacks if base.stacks and name not in base.stacks
     ]
-    for of_stack, lock in zip(plan.of_stacks(None), locks, strict=True):
+    for of_stack, lock in zip(plan.of_stacks(), locks, strict=True):
         own = {spec.hash for spec in lock.specs}
         assert of_stack.num_specs == len(own)
         assert of_stack.num_to_build == len(own & to_build)
@@ -127,7 +125,7 @@ def test_a_hash_in_another_stack_is_reused() -> None:
     """A hash of another stack counts for the new one; that stack is not compared."""
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("hep",)), a_spec("2", stacks=("hep",))
     plan = plan_of([zlib, hdf5], [replace(zlib, stacks=())])
-    (of_stack,) = plan.of_stacks(None)
+    (of_stack,) = plan.of_stacks()
     assert (of_stack.num_reused, of_stack.num_to_build, of_stack.num_gone) == (1, 0, 0)
     assert len(plan.comparison.pairing.removed) == 0
     assert plan.unknown_stacks() == ["e4s"]
@@ -155,7 +153,7 @@ def test_specs_removed_from_a_stack() -> None:
     zlib, hdf5 = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", stacks=("e4s", "hep"))
     new = a_spec("3", name="png")
     plan = plan_of([zlib, hdf5], [hdf5, new, new])
-    (of_stack,) = plan.of_stacks(None)
+    (of_stack,) = plan.of_stacks()
     assert (of_stack.num_gone, of_stack.num_new, of_stack.num_to_build) == (1, 1, 1)
     assert (of_stack.coverage_lost, of_stack.coverage_gained) == (1, 1)
     assert plan.unknown_stacks() == []
@@ -165,18 +163,8 @@ def test_revision_without_stacks() -> None:
     """All of the revision is compared, without coverage of stacks."""
     base, head = (a_spec(version, name="zlib", version=version, stacks=()) for version in "12")
     plan = plan_of([base], [head])
-    (of_stack,) = plan.of_stacks(None)
+    (of_stack,) = plan.of_stacks()
     assert (of_stack.num_replaced, of_stack.coverage_lost) == (1, None)
     assert plan.unknown_stacks() == []
     assert plan.known_stacks == frozenset()
-
-
-def test_costs_of_built_specs() -> None:
-    """Reused specs cost nothing."""
-    zlib, png = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", name="png")
-    plan = plan_of([zlib], [zlib, png])
-    costs = Costs(cost_rows((None, "zlib", 5.0, None), (None, "png", 7.0, None)))
-    (of_stack,) = plan.of_stacks(costs.of(plan.head.frame))
-    assert of_stack.build_cost is not None
-    assert of_stack.build_cost.seconds == 7.0
     assert np.array_equal(plan.to_build, plan.comparison.pairing.added)

@@ -182,7 +182,7 @@ def test_json() -> None:
         }.items()
     )
     (effect,) = document["commits"]
-    counts = {"num_specs": 2, "num_involved": 3, "build_cost": None}
+    counts = {"num_specs": 2, "num_involved": 3}
     assert effect == commit | {"causes": [cause["key"]]} | counts
     assert document["recipes"]["base"] == {
         "repository": "packages",

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes import stored_changes
-from snapshots.changes.costs import BuildCost, Costs
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import causes_of_package, changes_to_store, comparisons_table
 from snapshots.history import History, Pair
@@ -24,7 +23,6 @@ from tests.model.builds import Build, Need, state_of, towers, weeks
 from tests.model.changes import Causes, counterparts
 from tests.model.explained import frame_and_graph
 from tests.model.states import State
-from tests.snapshots.costs import rows
 from tests.snapshots.factories import a_revision, a_spec, day
 
 PACKAGE, KIND, COMMIT = SeriesCauseKey
@@ -110,27 +108,6 @@ def check_packages(series: Series) -> None:
             assert numbers == sorted(numbers, reverse=True)
 
 
-def check_costs(series: Series) -> None:
-    """Check the number of specs of each cause whose cost is known."""
-    names = sorted({spec.name for state in series.states for spec in state.specs.values()})[::2]
-    num_with_cost: Counter[str | None] = Counter()
-    for number, model in series.models.items():
-        head = series.states[number]
-        for cause in model.num_involved:
-            of_specs = [head.specs[digest].name for digest in model.specs(cause)]
-            num_with_cost[cause.package] += sum(name in names for name in of_specs)
-    costs = Costs(rows(*((None, name, 2.0, 0.5) for name in names), unit="eur"))
-    for summed in series.causes().summed([PACKAGE], costs=costs):
-        number = num_with_cost[summed.package]
-        assert summed.build_cost == BuildCost(
-            2 * number if number else None,
-            number / 2 if number else None,
-            "eur",
-            number,
-            summed.num_specs - number,
-        )
-
-
 def check_next(series: Series, packages: Collection[str]) -> None:
     """Check which step after each revision is the first with a cause in packages."""
     points = series.expected([PACKAGE])
@@ -147,7 +124,6 @@ def check(series: Series) -> None:
     """Check the sums by each key, of all revisions and of some."""
     causes = series.causes()
     check_packages(series)
-    check_costs(series)
     for packages in ((), ("a",), ("b", "gcc")):
         check_next(series, packages)
     for by in ((PACKAGE,), (KIND,), (PACKAGE, KIND), ()):
@@ -230,9 +206,6 @@ def test_causes_of_another_format_are_ignored(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(stored_changes, "CAUSES_FORMAT", 0)
     older = comparisons_table(SERIES.kept, "cachelog", None)
     assert SeriesCauses([older], "develop", SERIES.history).summed([PACKAGE]) == []
-    without = SeriesCauses([SERIES.table.drop(["package_causes"])], "develop", SERIES.history)
-    (zlib,) = without.summed([PACKAGE], costs=Costs(rows((None, "zlib", 1.0, None))))
-    assert zlib.build_cost == BuildCost(None, None, None, 0, 9)
     unknown = comparisons_table(
         [replace(changes, causes=None) for changes in SERIES.kept], "c", None
     )
