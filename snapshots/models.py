@@ -328,12 +328,15 @@ class UnprovenReason(Enum):
     - SPLICED: The spec has a part of the hash of the spec that it was built as.
     - EXTERNAL: The spec is external: the source omits details that its hash covers.
     - FORMAT_UNKNOWN: The source does not state the format that was hashed.
+    - REWRITTEN: A newer Spack may have described the target anew, or sorted flags and values, and
+      kept its hash.
     """
 
     CONVERTED = "converted"
     SPLICED = "spliced"
     EXTERNAL = "external"
     FORMAT_UNKNOWN = "format_unknown"
+    REWRITTEN = "rewritten"
 
 
 class Unproven(msgspec.Struct, frozen=True):

@@ -101,7 +101,7 @@ files [path text, size int, checksum text]: The Parquet files of the content, th
     Null in catalogs older than this column.
 num_proven int: How many hashes the import recomputed and confirmed; null if it did not try.
 unproven [reason text, num_specs int]: The number of hashes that it could not compute, by reason:
-    converted, spliced, external, format_unknown.
+    converted, spliced, external, format_unknown, rewritten.
 """)
 )
 """One row for each time that a tag was seen in a state.

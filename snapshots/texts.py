@@ -18,6 +18,7 @@ _UNPROVEN = {
     "spliced": "spliced",
     "external": "external",
     "format_unknown": "of an unknown format",
+    "rewritten": "rewritten by another Spack",
 }
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")

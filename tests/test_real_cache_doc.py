@@ -111,6 +111,7 @@ def forbidden(server: Server) -> str:
     return server.at("/index.json")
 
 
+GENERIC = {"platform": "linux", "platform_os": "debian12", "target": "x86_64_v3"}
 NEWER = {"original_specfile_version": 7}
 TAG = ("--tag", "mine")
 LOGIN = {"oci_user": USER, "oci_password": f"not {PASSWORD}"}
@@ -127,7 +128,7 @@ ERRORS: dict[str, Callable[[Path, Server], tuple[object, ...]]] = {
     "does not accept the login": lambda _, server: (registry(server), *TAG),
     "but its name says": lambda folder, _: (a_tag_list(folder),),
     "its content has another hash": lambda folder, _: (
-        index_file(small_database(), folder),
+        index_file(database(node("zlib", "a" * 32, arch=GENERIC)), folder),
         *TAG,
     ),
     "newer ones need a newer cachelog": lambda folder, _: (

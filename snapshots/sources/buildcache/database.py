@@ -30,7 +30,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain
+from itertools import chain, permutations, product
+from math import factorial, prod
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -300,8 +301,9 @@ def unproven_reason(
     position. ``written_format`` is the spec format of the document, None if it has none.
 
     A spec converted by a newer Spack keeps the hash of the older text, a spliced spec keeps a part
-    of another hash, and the hash of an external covers details that an index omits. Raises
-    SourceError if none of these applies and the hash is different.
+    of another hash, the hash of an external covers details that an index omits, and Spack writes
+    some parts of a node anew when it has read it. Raises SourceError if none of these applies and
+    the hash is different.
     """
     end = b',"hash":"%s"}' % digest.encode()
     if text.endswith(end) and dag_hash(text[: -len(end)] + b"}") == digest:
@@ -311,7 +313,7 @@ def unproven_reason(
     except (ValueError, RecursionError) as error:  # in a key that was not decoded before
         raise SourceError(location, f"is not valid JSON: {error}", key=key) from None
     node.pop("hash", None)
-    computed = dag_hash(json.dumps(node, separators=(",", ":")).encode())
+    computed = _hash_of(node)
     if computed == digest:
         return None
     if node.get("build_spec") is not None:
@@ -323,8 +325,73 @@ def unproven_reason(
         return UnprovenReason.FORMAT_UNKNOWN  # the reader of the node rejects a newer format
     if original < written_format:
         return UnprovenReason.CONVERTED
+    if _may_be_rewritten(node, digest):
+        return UnprovenReason.REWRITTEN
     reason = f"its content has another hash, {computed}: it is damaged or forged"
     raise SourceError(location, f"{reason}; --skip-bad leaves it out", key=key)
+
+
+def _hash_of(node: Mapping[str, Any]) -> str:
+    return dag_hash(json.dumps(node, separators=(",", ":")).encode())
+
+
+_MANY_VALUES, _MAX_ORDERS = 7, 1_000
+"""From this number of values on, and above this number of orders, not all orders are tried."""
+
+
+def _may_be_rewritten(node: dict[str, Any], digest: str) -> bool:
+    """Return whether a node may have had the hash before Spack read it and wrote it again.
+
+    Of a target that is not generic, Spack reads only the name, and writes the description of its
+    own archspec, or the name alone if that does not have it. It sorts flags and the values of
+    variants, of which all orders are tried if they are few.
+    """
+    arch, parameters = node.get("arch"), node.get("parameters")
+    if isinstance(arch, dict) and not _is_generic(arch.get("target")):
+        return True
+    if not isinstance(parameters, dict):
+        return False
+    lists = {
+        name: values
+        for name, values in parameters.items()
+        if isinstance(values, list) and len(values) > 1
+    }
+    if prod(factorial(min(len(values), _MANY_VALUES)) for values in lists.values()) > _MAX_ORDERS:
+        return True
+    for orders in product(*map(permutations, lists.values())):
+        node["parameters"] = parameters | dict(zip(lists, orders, strict=True))
+        if _hash_of(node) == digest:
+            return True
+    return False
+
+
+def _is_generic(target: object) -> bool:
+    """Return whether Spack always writes a target as its name, such as x86_64_v3."""
+    from archspec.cpu import TARGETS  # imported late, as few nodes have another hash
+
+    return isinstance(target, str) and target in TARGETS and TARGETS[target].vendor == "generic"
+
+
+def contradiction(spec: Spec, other: Spec, location: str, key: str) -> SourceError | None:
+    """Return the error if records of one hash differ in facts that Spack does not rewrite.
+
+    ``location`` and ``key`` are the position of the other record; None if they agree.
+    """
+    facts = ((fact, getattr(spec, fact), getattr(other, fact)) for fact in _NOT_REWRITTEN)
+    edges = "dependencies", _ends_of(spec), _ends_of(other)
+    for name, before, now in (*facts, edges):
+        if before != now:
+            reason = f"its {name} contradicts another record of this hash: it is damaged or forged"
+            return SourceError(location, f"{reason}; --skip-bad leaves it out", key=key)
+    return None
+
+
+_NOT_REWRITTEN = ("name", "version", "variants")
+"""The facts, beside the dependencies, that Spack does not change when it writes a spec again."""
+
+
+def _ends_of(spec: Spec) -> set[tuple[str, str]]:
+    return {(edge.name, edge.hash) for edge in spec.dependencies or ()}
 
 
 # -- entries to records
@@ -364,14 +431,28 @@ def decode(
     SourceError with the key of the invalid value. An unreadable entry is passed to ``report.bad``,
     a compiler that the index does not contain to ``report.warn``.
     """
-    entries: Mapping[str, Install] = {}
-    unproven: dict[str, UnprovenReason | None] = {}
-    for document in chain([data], older):
-        own = installs(document, location, report, unproven if proof else None)
-        entries = joined(entries, own)
 
     def position_of(digest: str) -> NodePosition:
         return NodePosition(location, f"installs.{digest}", f"installs.{digest}.spec")
+
+    entries: Mapping[str, Install] = {}
+    unproven: dict[str, UnprovenReason | None] = {}
+    for document in chain([data], older):
+        reasons: dict[str, UnprovenReason | None] = {}
+        own = installs(document, location, report, reasons if proof else None)
+        for digest in own.keys() & entries.keys():
+            if UnprovenReason.REWRITTEN in (reasons.get(digest), unproven.get(digest)):
+                position = position_of(digest)
+                first, other = (
+                    SpecReader({digest: install.spec}).spec(digest, position)
+                    for install in (entries[digest], own[digest])
+                )
+                if error := contradiction(first, other, location, position.entry):
+                    report.bad(error)
+                    del own[digest]
+        for digest in reasons.keys() & own.keys():
+            record_proof(unproven, digest, reasons[digest])
+        entries = joined(entries, own)
 
     return gather(entries, location, report, position_of, unproven)
 
@@ -722,6 +803,8 @@ class SpecDocuments(msgspec.Struct):
             if self.proof
         }
         for index, node in new.items():
+            self._refuse_contradiction(node, unproven.get(node.hash or ""), location, index)
+        for index, node in new.items():
             node_hash, key = node.hash or "", f"spec.nodes[{index}]"
             if index == 0 or node_hash not in self._installs:
                 self._installs[node_hash] = Install(in_buildcache=index == 0, spec=node)
@@ -738,6 +821,22 @@ class SpecDocuments(msgspec.Struct):
         return gather(
             self._installs, self.location, self.report, self._positions.__getitem__, self._unproven
         )
+
+    def _refuse_contradiction(
+        self, node: NodeRecord, reason: UnprovenReason | None, location: str, index: int
+    ) -> None:
+        """Raise SourceError if a rewritten node contradicts the one of another document."""
+        digest = node.hash or ""
+        if digest in self._installs and UnprovenReason.REWRITTEN in (
+            reason,
+            self._unproven.get(digest),
+        ):
+            key = f"spec.nodes[{index}]"
+            first = SpecReader({digest: self._installs[digest].spec})
+            spec = first.spec(digest, self._positions[digest])
+            other = SpecReader({digest: node}).spec(digest, NodePosition(location, key, key))
+            if error := contradiction(spec, other, location, key):
+                raise error
 
     def _new_nodes(self, raws: list[Raw], location: str) -> Mapping[int, NodeRecord]:
         """Return new nodes by position: the spec itself, and those not seen before."""

@@ -136,6 +136,7 @@ class MergedIndexes:
         self._homes: dict[str, layouts.IndexLocation] = {}
         self._stacks: defaultdict[str, set[str]] = defaultdict(set)
         self.unproven: dict[str, models.UnprovenReason | None] = {}
+        self._rewritten: set[str] = set()
         self.packages: dict[str, layouts.BinaryPackage] = {}
 
     def add(
@@ -153,9 +154,13 @@ class MergedIndexes:
         """
         self.is_installation |= specs.is_installation
         for digest, spec in specs.outside.items():
+            if self._contradicts(digest, spec, specs, home):
+                continue
             first = self._outside.setdefault(digest, spec)
             self._outside[digest] = _completed(first, spec)
         for digest, spec in specs.in_cache.items():
+            if self._contradicts(digest, spec, specs, home):
+                continue
             first = self._specs.setdefault(digest, spec)
             if first is spec:
                 self._homes[digest] = home
@@ -171,6 +176,24 @@ class MergedIndexes:
                 self._stacks[digest].add(stack)
             if digest in specs.unproven:
                 database.record_proof(self.unproven, digest, specs.unproven[digest])
+
+    def _contradicts(
+        self,
+        digest: str,
+        spec: models.Spec,
+        specs: database.IndexSpecs,
+        home: layouts.IndexLocation,
+    ) -> bool:
+        """Return whether a record contradicts an earlier one, and one of them is rewritten."""
+        if specs.unproven.get(digest) is models.UnprovenReason.REWRITTEN:
+            self._rewritten.add(digest)
+        first = self._specs.get(digest) or self._outside.get(digest)
+        if first is None or digest not in self._rewritten:
+            return False
+        error = database.contradiction(first, spec, home.location, f"installs.{digest}")
+        if error is not None:
+            self._report.bad(error)
+        return error is not None
 
     def add_to_all(self, stack: str) -> None:
         """Add every spec to a stack."""

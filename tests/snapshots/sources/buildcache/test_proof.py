@@ -12,16 +12,24 @@ from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import ProofCounts, UnprovenReason
-from snapshots.sources.buildcache.database import IndexSpecs, decode, unproven_reason
+from snapshots.sources.buildcache.database import (
+    IndexSpecs,
+    SpecDocuments,
+    decode,
+    unproven_reason,
+)
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests import real_data
 from tests.snapshots.sources.buildcache import rehashing
-from tests.snapshots.sources.buildcache.indexes import entry, node
+from tests.snapshots.sources.buildcache.indexes import edge, entry, node, spec_document
 from tests.snapshots.sources.readings import snapshots
 
 REAL = sorted((real_data.folder() / "spack-history").glob("*/*/index.json"))
 PROVING = ReadSettings(cache_dir=None)
+GENERIC = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
+DESCRIBED = {"name": "skylake", "vendor": "GenuineIntel", "features": ["aes"]}
+SKYLAKE = {**GENERIC, "target": DESCRIBED}
 
 
 @cache
@@ -34,6 +42,12 @@ def real_nodes() -> list[dict[str, Any]]:
             digest: record["spec"] for digest, record in installs.items() if record["in_buildcache"]
         }
     return list(nodes.values())
+
+
+def is_written_once(node: dict[str, Any]) -> bool:
+    """Return whether Spack changes nothing of a node but the order of a few values."""
+    lists = [value for value in node["parameters"].values() if isinstance(value, list)]
+    return isinstance(node["arch"]["target"], str) and max(map(len, lists)) <= 4
 
 
 def hashed(name: str, **more: Any) -> dict[str, Any]:
@@ -69,10 +83,11 @@ def test_real_indexes_are_proven(file: Path) -> None:
 
 @given(st.data())
 def test_single_changed_character(data: st.DataObject) -> None:
-    """A node with one changed character in any text is refused by name."""
-    real = data.draw(st.sampled_from(real_nodes()))
+    """A node with one changed character in any text is refused by name, if Spack rewrites none."""
+    real = data.draw(st.sampled_from([node for node in real_nodes() if is_written_once(node)]))
     text = json.dumps({key: value for key, value in real.items() if key != "hash"})
     values = [match for match in re.finditer(r'"([^"]*)"(:?)', text) if match[1] and not match[2]]
+    values = [value for value in values if value[1] != real["arch"]["target"]]
     value = data.draw(st.sampled_from(values))
     position = data.draw(st.integers(value.start(1), value.end(1) - 1))
     other = data.draw(
@@ -89,7 +104,7 @@ def test_single_changed_character(data: st.DataObject) -> None:
 
 def test_forged_spec() -> None:
     """The error names the entry, the hash of its content, and what to do."""
-    forged = hashed("zlib") | {"version": "6.6.6"}
+    forged = hashed("zlib", arch=GENERIC) | {"version": "6.6.6"}
     with pytest.raises(SourceError) as caught:
         read(index(hashed("cmake"), forged))
     error = caught.value
@@ -165,3 +180,97 @@ def test_proof_next_to_bad_entries() -> None:
     assert read(value, report).unproven == {right["hash"]: None}
     keys = [error.key or "" for error in report.skipped]
     assert [key.split(".")[1][0] for key in keys] == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("written", "again"),
+    [
+        (SKYLAKE, {**GENERIC, "target": {**DESCRIBED, "features": ["abm", "aes"]}}),
+        (SKYLAKE, {**GENERIC, "target": "skylake"}),
+        ({**GENERIC, "target": "skylake"}, SKYLAKE),
+        ({**GENERIC, "target": "newer_than_archspec"}, {**GENERIC, "target": "other"}),
+    ],
+)
+def test_described_anew(written: dict[str, Any], again: dict[str, Any]) -> None:
+    """A target that another Spack describes otherwise, or only names, is rewritten, not forged."""
+    node = hashed("zlib", arch=written) | {"arch": again}
+    assert read(index(node)).unproven == {node["hash"]: UnprovenReason.REWRITTEN}
+
+
+@pytest.mark.parametrize("name", ["cflags", "languages"])
+@given(st.permutations(["-g", "-O2", "-fPIC"]))
+def test_sorted_values(name: str, order: list[str]) -> None:
+    """Flags and values in another order are rewritten, not forged."""
+    written = ["-O2", "-g", "-fPIC"]
+    node = hashed("zlib", arch=GENERIC, parameters={name: written}) | {"parameters": {name: order}}
+    reason = None if order == written else UnprovenReason.REWRITTEN
+    assert read(index(node)).unproven == {node["hash"]: reason}
+
+
+def test_other_values() -> None:
+    """Values that no order explains are forged, but cannot be told if they are many."""
+    node = hashed("zlib", arch=GENERIC, parameters={"cflags": ["-O2", "-g"]})
+    with pytest.raises(SourceError, match="damaged or forged"):
+        read(index(node | {"parameters": {"cflags": ["-O3", "-g"]}}))
+    many = node | {"parameters": {"cflags": list("abcdefg")}}
+    assert read(index(many)).unproven == {node["hash"]: UnprovenReason.REWRITTEN}
+
+
+@pytest.mark.parametrize(
+    "arch", [None, 7, {}, {"target": 7}], ids=["none", "number", "empty", "number as target"]
+)
+def test_forged_text_of_another_form(arch: Any) -> None:
+    """A node of another hash and without an architecture of the right form is refused."""
+    node = hashed("zlib", arch=GENERIC) | {"arch": arch, "parameters": 7}
+    with pytest.raises(SourceError, match="installs"):
+        read(index(node))
+
+
+CONTRADICTIONS: dict[str, dict[str, Any]] = {
+    "version": {"version": "6.6.6"},
+    "variants": {"parameters": {"pic": False}},
+    "dependencies": {"dependencies": [edge("zlib", "a" * 32, ["link"], [])]},
+}
+
+
+@pytest.mark.parametrize("fact", CONTRADICTIONS)
+@pytest.mark.parametrize("order", [1, -1])
+def test_contradiction_in_another_stack(fact: str, order: int, tmp_path: Path) -> None:
+    """A rewritten node that contradicts the same hash in another index is forged."""
+    node = hashed("cmake", arch=SKYLAKE)
+    again = node | {"arch": {**GENERIC, "target": "skylake"}}
+    listed: list[dict[str, str]] = []
+    for label, spec in [("a", node), ("b", again | CONTRADICTIONS[fact])][::order]:
+        (tmp_path / f"{label}.json").write_text(json.dumps(index(spec)))
+        listed.append({"label": f"s{len(listed)}", "url": f"{label}.json"})
+    (tmp_path / "list.json").write_text(json.dumps({"develop": listed}))
+    with pytest.raises(SourceError, match=f"its {fact} contradicts another record") as caught:
+        snapshots(tmp_path / "list.json", settings=PROVING)
+    assert caught.value.key == f"installs.{node['hash']}"
+
+
+@pytest.mark.parametrize("fact", CONTRADICTIONS)
+def test_contradiction_in_an_older_index(fact: str) -> None:
+    """A rewritten node that contradicts the same hash in the cache's older index is left out."""
+    node = hashed("cmake", arch=SKYLAKE)
+    forged = node | {"arch": {**GENERIC, "target": "skylake"}} | CONTRADICTIONS[fact]
+    text, older = (json.dumps(index(spec)).encode() for spec in (node, forged))
+    report = Report(skip_bad=True)
+    specs = decode(text, "index.json", report, older=[older])
+    assert [error.reason.partition(" contra")[0] for error in report.skipped] == [f"its {fact}"]
+    assert specs.in_cache[node["hash"]].version == "1.0"
+    assert specs.unproven == {node["hash"]: None}
+
+
+@pytest.mark.parametrize("fact", CONTRADICTIONS)
+def test_contradiction_in_another_document(fact: str) -> None:
+    """A rewritten node in the document of another spec that contradicts its own is forged."""
+    zlib = hashed("zlib", arch=SKYLAKE)
+    forged = zlib | {"arch": {**GENERIC, "target": "skylake"}} | CONTRADICTIONS[fact]
+    cmake = hashed("cmake", dependencies=[edge("zlib", zlib["hash"], ["link"], [])])
+    documents = SpecDocuments("v3", Report())
+    documents.add(zlib["hash"], json.dumps(spec_document(zlib)).encode(), "zlib.json")
+    with pytest.raises(SourceError, match=f"its {fact} contradicts another record") as caught:
+        documents.add(cmake["hash"], json.dumps(spec_document(cmake, forged)).encode(), "c.json")
+    assert caught.value.location == "c.json"
+    assert caught.value.key == "spec.nodes[1]"
