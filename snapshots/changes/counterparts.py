@@ -112,9 +112,9 @@ class Candidates:
         is_other = items != column.item_index.get(ROOT_STACK, -1)
         return Items(owners[is_other], hashes[items[is_other]].astype(np.uint64))
 
-    def keys(self, facts: Sequence[str]) -> Fingerprints:
-        """Return one hash of several facts; ``facts`` are names of these columns."""
-        return mixed(*(getattr(self, fact) for fact in facts))
+    def keys(self, facts: Sequence[str], places: Places) -> Fingerprints:
+        """Return one hash of several facts per candidate; ``facts`` are names of these columns."""
+        return mixed(*(getattr(self, fact)[places] for fact in facts))
 
     @cached_property
     def names(self) -> Fingerprints:
@@ -439,10 +439,10 @@ class Votes(msgspec.Struct, frozen=True):
     head: Places
     counts: Places
 
-    def is_same_as(self, other: "Votes") -> bool:
-        """Return whether the same pairs have the same numbers of votes."""
-        both = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
-        return all(np.array_equal(ours, theirs) for ours, theirs in both)
+    def hashes(self) -> Fingerprints:
+        """Return a hash of each pair with its number of votes."""
+        columns = self.base, self.head, self.counts
+        return mixed(*(column.astype(np.uint64) for column in columns))
 
 
 def count_votes(
@@ -533,7 +533,7 @@ class _Ranked(msgspec.Struct, frozen=True):
 
     def marks(self, group: Group) -> Fingerprints:
         """Return a hash per candidate that is equal for candidates that differ only in the hash."""
-        facts = self.candidates.keys(("stacks", "variants", "version"))[group.places]
+        facts = self.candidates.keys(("stacks", "variants", "version"), group.places)
         numbers = *(numbers[group.places] for numbers in self.sets), group.keys
         return mixed(facts, *(column.astype(np.uint64) for column in numbers))
 
@@ -630,6 +630,8 @@ class Ranking:
             chosen, stacks = chosen[common], stacks[common]
             before, after = before[common], after[common]
         ranks = keys[0][before], -votes.counts[chosen], *self._ranks(before, after, stacks)
+        if ties is None:
+            return _pair_first_free(before, after, ranks)
         ours, one = self._base.singles(before)
         theirs, other = self._head.singles(after)
         return _pair_by_rank(ours, one, theirs, other, ranks, ties)
@@ -664,6 +666,22 @@ def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
     placed = np.full(size, -1, np.int64)
     placed[places] = numbers
     return placed
+
+
+def _pair_first_free(
+    base: Places, head: Places, ranks: tuple[npt.NDArray[Any], ...]
+) -> tuple[Places, Places]:
+    """Select pairs of candidates, those of the smallest rank first, then of the smallest hashes."""
+    order = np.lexsort((head, base, *ranks[::-1]))
+    before, after = base[order], head[order]
+    is_taken = bytearray(1 + max(before.max(initial=0), after.max(initial=0)))
+    is_partner = bytearray(is_taken)
+    selected = list[int]()
+    for place, (one, other) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
+        if not (is_taken[one] or is_partner[other]):
+            is_taken[one] = is_partner[other] = True
+            selected.append(place)
+    return before[selected], after[selected]
 
 
 def _pair_by_rank(
@@ -755,7 +773,7 @@ def find_counterparts(
     for _ in range(MAX_ROUNDS):
         if not search.vote(pairs):
             break
-        pairs = search.pairs()
+        pairs = search.revised(pairs)
     return search.pairs(with_ties=True) if with_ties and search.is_ranked else pairs
 
 
@@ -802,6 +820,7 @@ class _Search:
         self._state = _State(0, free, [])
         self._first_ranking: _State | None = None
         self._votes: Votes | None = None
+        self._revised: tuple[Mask, Mask] | None = None
         self._ties: Ties | None = None
 
     @property
@@ -814,22 +833,12 @@ class _Search:
 
         Finding ties takes as long as ranking.
         """
-        # The passes before the first ranking do not depend on votes.
-        state = self._state = (self._first_ranking or self._state).copy()
         ties = self._ties = Ties() if with_ties else None
-        for number in range(state.number, len(self._passes)):
-            state.number = number
-            facts, by_stack = self._passes[number]
-            if number == len(_CLOSEST):
-                self._leave_out(state.free)
-            while self._pair(facts, by_stack=by_stack):
-                pass
+        self._search()
         base, head = self._sides
         base_of = np.full(len(head.side.frame), _NO_ROW, np.int32)
         head_of = np.full(len(base.side.frame), _NO_ROW, np.int32)
-        for ours, theirs in state.pairs:
-            base_of[head.rows[theirs]] = base.rows[ours]
-            head_of[base.rows[ours]] = head.rows[theirs]
+        self._set_pairs(base_of, head_of)
         if not ties:
             return Counterparts(base_of, head_of)
         by_row = (
@@ -837,6 +846,43 @@ class _Search:
             for candidates, of_side in zip(self._sides, (ties.of_base, ties.of_head), strict=True)
         )
         return Counterparts(base_of, head_of, *by_row)
+
+    def revised(self, last: Counterparts) -> Counterparts:
+        """Return the counterparts according to votes that changed since the last ones.
+
+        The counterparts of a package depend only on the votes for its own candidates.
+        """
+        self._search(self._revised)
+        base_of, head_of = last.base_of.copy(), last.head_of.copy()
+        if self._revised:
+            base, head = (
+                candidates.rows[are_revised]
+                for candidates, are_revised in zip(self._sides, self._revised, strict=True)
+            )
+            base_of[head] = head_of[base] = _NO_ROW
+        self._set_pairs(base_of, head_of)
+        return Counterparts(base_of, head_of)
+
+    def _search(self, within: tuple[Mask, Mask] | None = None) -> None:
+        """Pair candidates pass by pass, all or some of them."""
+        # The passes before the first ranking do not depend on votes.
+        state = self._state = (self._first_ranking or self._state).copy()
+        if within:
+            for free, are_included in zip(state.free, within, strict=True):
+                free &= are_included
+        for number in range(state.number, len(self._passes)):
+            state.number = number
+            facts, by_stack = self._passes[number]
+            if number == len(_CLOSEST):
+                self._leave_out(state.free)
+            while self._pair(facts, by_stack=by_stack):
+                pass
+
+    def _set_pairs(self, base_of: Rows, head_of: Rows) -> None:
+        base, head = self._sides
+        for ours, theirs in self._state.pairs:
+            base_of[head.rows[theirs]] = base.rows[ours]
+            head_of[base.rows[ours]] = head.rows[theirs]
 
     def _leave_out(self, free: tuple[Mask, Mask]) -> None:
         """Exclude specs that are not apart or, if none is, that share no stack with any candidate.
@@ -860,8 +906,17 @@ class _Search:
         if self._first_ranking is None:
             return False
         rows = pairs.base_rows, pairs.head_rows
-        last, self._votes = self._votes, count_votes(self._sides, self._first_ranking.free, rows)
-        return not self._votes.is_same_as(last) if last else len(self._votes.counts) > 0
+        last, votes = self._votes, count_votes(self._sides, self._first_ranking.free, rows)
+        changed = votes.base
+        if last:
+            ours, theirs = votes.hashes(), last.hashes()
+            is_new, is_gone = np.isin(ours, theirs, invert=True), np.isin(theirs, ours, invert=True)
+            changed = np.concatenate([votes.base[is_new], last.base[is_gone]])
+        self._votes = votes
+        packages = np.unique(self._sides[0].package[changed])
+        base, head = (np.isin(candidates.package, packages) for candidates in self._sides)
+        self._revised = base, head
+        return len(changed) > 0
 
     def _pair(self, facts: Sequence[str], *, by_stack: bool) -> bool:
         """Pair candidates with the same key; return whether there may be more such pairs."""
@@ -869,9 +924,8 @@ class _Search:
         base, head = map(np.flatnonzero, state.free)
         if not len(base) or not len(head):
             return False
-        keys_of_base, keys_of_head = self._sides[0].keys(facts), self._sides[1].keys(facts)
-        both = np.concatenate([keys_of_base[base], keys_of_head[head]])
-        distinct, keys = np.unique(both, return_inverse=True)
+        both = self._sides[0].keys(facts, base), self._sides[1].keys(facts, head)
+        distinct, keys = np.unique(np.concatenate(both), return_inverse=True)
         of_base, of_head = np.split(keys, [len(base)])
         before, after = (
             np.bincount(codes, minlength=len(distinct)) for codes in (of_base, of_head)
