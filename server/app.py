@@ -5,7 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -46,7 +46,7 @@ from server.pages.renderer import STATIC as PAGES_STATIC
 from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings, settings_from
-from server.tracing.spans import Spans, telemetry_from
+from server.tracing import tracing_from
 from server.watch import CatalogWatch, live, ready
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
@@ -81,16 +81,16 @@ def create_app(
     ``addresses`` returns the address of a page from a path and a query; its links are made from it.
     """
     catalog = Catalog(settings.catalog, retry_seconds=_RETRY_SECONDS)
+    tracing = tracing_from(settings)
     library = Library(
         catalog,
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
         recipes_url=settings.recipes_url,
+        observe=tracing.span if tracing else nullcontext,
     )
     is_trusted = exchanges.trusted_among(settings.trusted_proxies)
-    telemetry = telemetry_from(settings)
-    spans = telemetry or Spans()
-    watch = CatalogWatch(catalog, settings.refresh, spans)
+    watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of(settings)
     api = API(
         settings.limits(), introspection=settings.introspection, suggestions=settings.suggestions
@@ -147,7 +147,8 @@ def create_app(
             yield
         access_log.flush()
         lanes.close()
-        await asyncio.to_thread(spans.close)
+        if tracing:
+            await asyncio.to_thread(tracing.close)
 
     schema_text = SchemaText(sender)
     routes: list[BaseRoute] = [
@@ -182,9 +183,10 @@ def create_app(
             headers=headers,
             observers=observers,
             failure=_internal_error,
-            tracing=None if telemetry is None else telemetry.request_spans(is_trusted, routes),
         )
     ]
+    if tracing:
+        middleware.insert(0, Middleware(tracing.middleware, is_trusted=is_trusted, routes=routes))
     if settings.trusted_proxies:
         # Exchanges is outside of this: it needs the proxy's own address to judge request ids.
         proxies = list(settings.trusted_proxies)
@@ -208,7 +210,7 @@ def create_app(
     )
     # Such redirects would lead to the host that the client names.
     app.router.redirect_slashes = False
-    if telemetry is None:  # requests without ASGI have no spans
+    if tracing is None:  # requests without ASGI have no spans
         app.at_once = DirectAnswers(
             answers,
             GRAPHQL_PATH,

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from schema.errors import incident
-from server.tracing.spans import Spans
 from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.history_queries import prepare
 from snapshots.errors import CatalogError
@@ -29,17 +28,15 @@ class CatalogWatch:
     also set when a store has not answered for a while, before the check fails.
 
     An outage is logged when it begins and when it ends. Errors in between are not logged, because
-    their texts contain request ids and times and so differ each time. Each check is one of
-    ``spans``.
+    their texts contain request ids and times and so differ each time.
     """
 
-    def __init__(self, catalog: Catalog, seconds: float, spans: Spans | None = None) -> None:
+    def __init__(self, catalog: Catalog, seconds: float) -> None:
         self.catalog = catalog
         self._follower = Follower(catalog)
         self._problem: str | None = "the catalog has not been read yet"
         self._began: float | None = None
         self._seconds = seconds
-        self._spans = spans or Spans()
         self._last_read = time.monotonic()
         self._is_out = False
 
@@ -74,10 +71,7 @@ class CatalogWatch:
         """Check for new revisions; on failure, set ``problem``."""
         self._began = time.monotonic()
         try:
-            with self._spans.span("refresh") as note:
-                is_new = self._follower.refresh()
-                note("cachelog.is_new", is_new)
-                note("cachelog.revisions", len(self.catalog.history.revisions))
+            is_new = self._follower.refresh()
         except CatalogError as error:
             if not self._is_out:
                 _log.warning("%s", error)

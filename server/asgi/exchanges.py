@@ -1,15 +1,14 @@
-"""Exchanges of a request and its response: request ids, security headers, observers and tracing."""
+"""Exchanges of a request and its response: request ids, security headers and observers."""
 
 import asyncio
 import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import count
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -201,15 +200,11 @@ Observer = Callable[[Exchange], None]
 """A callback for each response that was sent."""
 
 
-Tracing: TypeAlias = Callable[[Scope], AbstractContextManager[Callable[[Exchange], None]]]
-"""Returns the context of a request's span; it yields a callback for the exchange."""
-
-
 class Exchanges(msgspec.Struct, frozen=True, eq=False):
     """Middleware that adds the id and headers to each response, and calls the ``observers``.
 
     If the application raises an error before it responds, ``failure`` creates the response. If
-    the client has disconnected, nothing is sent. With ``tracing``, each request has a span.
+    the client has disconnected, nothing is sent.
     """
 
     app: ASGIApp
@@ -217,19 +212,12 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
     headers: SecurityHeaders
     observers: Sequence[Observer]
     failure: Callable[[Exception], ASGIApp]
-    tracing: Tracing | None = None
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Pass the request to the application, and report the exchange."""
         if scope["type"] != "http":
             return self.app(scope, receive, send)
-        if self.tracing is not None:
-            return self._traced(self.tracing, scope, receive, send)
         return self._answer(scope, receive, send)
-
-    async def _traced(self, tracing: Tracing, scope: Scope, receive: Receive, send: Send) -> None:
-        with tracing(scope) as answered:
-            answered(await self._answer(scope, receive, send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
         started = time.perf_counter()

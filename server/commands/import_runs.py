@@ -1,4 +1,4 @@
-"""Runs of ``cachelog import``: read, publish in spans, notify receivers, and print a summary.
+"""Runs of ``cachelog import``: read, publish, notify receivers, and print a summary.
 
 The command imports this module when it runs.
 """
@@ -6,7 +6,6 @@ The command imports this module when it runs.
 import gc
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
@@ -19,7 +18,6 @@ from server.terminal import console
 from server.terminal.printing.commits import imported_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
-from server.tracing.spans import Spans, reading, spans_from
 from server.webhooks import Notifier, open_notifier
 from snapshots.catalog import catalog, pairs, parallel_import, recipes_import, workers
 from snapshots.catalog.publication import Publication
@@ -61,16 +59,14 @@ class ImportRun:
         gc.freeze()
         with (
             open_notifier(self._catalog, self._options["receivers"], self._settings) as notifier,
-            closing(spans_from(self._settings)) as spans,
-            spans.span("import") as note_import,
             console.progress() as bars,
         ):
             self._report.progress = bars
             try:
                 if self._options["git"]:
-                    self._publish_history(self._options["git"], spans, notifier)
+                    self._publish_history(self._options["git"], notifier)
                 else:
-                    self._publish_locations(spans)
+                    self._publish_locations()
                     self._import_recipes(self._publications)
                     notifier.notify(self._publications)
             except NothingToPublish:
@@ -80,20 +76,17 @@ class ImportRun:
                 if self._publications:
                     self._print(notifier)
                 raise
-            finally:
-                note_import("cachelog.revisions", len(self._publications))
-                note_import("cachelog.skipped", len(self._report.skipped))
         self._print(notifier)
         self.failures = notifier.failures
 
-    def _publish_locations(self, spans: Spans) -> None:
+    def _publish_locations(self) -> None:
         options = self._options
         settings = msgspec.structs.replace(
             self._settings.reading(), proof=not options["no_proof"], view=options["view"]
         )
         self._publications += parallel_import.publish_locations(
             options["locations"],
-            lambda read: self._publish(reading(_undated(read, options["taken_at"]), spans), spans),
+            lambda read: self._publish(_undated(read, options["taken_at"])),
             catalog=self._catalog,
             tags=options["tags"],
             sizes=options["sizes"],
@@ -125,7 +118,7 @@ class ImportRun:
         if imported.recipes and not console.prints_json():
             console.note(imported_text(imported))
 
-    def _publish_history(self, repository: str, spans: Spans, notifier: Notifier) -> None:
+    def _publish_history(self, repository: str, notifier: Notifier) -> None:
         """Publish the states in a repository's history that the catalog does not have yet."""
         options = self._options
         self._catalog.refresh(missing_ok=True)
@@ -139,33 +132,25 @@ class ImportRun:
             settings=self._settings.reading(),
             report=self._report,
         )
-        snapshots = reading(history, spans)
+        snapshots = iter(history)
         for first in snapshots:
             # Snapshots are read one at a time: a large one takes 100 MB as objects.
             batch = chain([first], islice(snapshots, _REVISIONS_AT_ONCE - 1))
-            published = self._publish(batch, spans)
+            published = self._publish(batch)
             self._publications += published
             self._import_recipes(published)
             notifier.notify(published)
 
-    def _publish(
-        self, snapshots: Iterable[Snapshot | PackedSnapshot], spans: Spans
-    ) -> list[Publication]:
-        """Publish in a span. Spans of reads during that time are its siblings, not children."""
+    def _publish(self, snapshots: Iterable[Snapshot | PackedSnapshot]) -> list[Publication]:
         options = self._options
         if options["source_name"] is not None:
             snapshots = map(partial(_named, options["source_name"]), snapshots)
         compare = partial(
             pairs.changes_of_pairs, jobs=options["jobs"], cluster=options["cluster"] or None
         )
-        with spans.span("publish") as note_publishing:
-            published = self._catalog.publish(
-                snapshots, taken_at=options["taken_at"], approve=self._approve, make_pairs=compare
-            )
-            note_publishing("cachelog.revisions", len(published))
-            note_publishing(
-                "cachelog.new_revisions", sum(publication.is_new for publication in published)
-            )
+        published = self._catalog.publish(
+            snapshots, taken_at=options["taken_at"], approve=self._approve, make_pairs=compare
+        )
         later = "what changed could not be stored now; it will be compared later"
         for reason in filter(
             None, dict.fromkeys(publication.not_stored for publication in published)

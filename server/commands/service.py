@@ -46,7 +46,7 @@ def serve_command(
     from server.http.servers import listening_socket, serve, url_of
     from server.logs import configure
     from server.settings import settings_from, variable_of
-    from server.tracing.spans import spans_from
+    from server.tracing import tracing_from
     from snapshots.catalog.catalog import Catalog
     from snapshots.recipes.commits import links_of
 
@@ -56,7 +56,8 @@ def serve_command(
     settings.public_address()
     settings.documentation()
     settings.framing()
-    spans_from(settings).close()
+    if tracing := tracing_from(settings):
+        tracing.close()
     links_of(settings.recipes_url, "")
     if settings.documents:
         read_manifest(Path(settings.documents))

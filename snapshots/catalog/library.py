@@ -7,6 +7,7 @@ and the others wait. If a cache is full, the least recently used value is evicte
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, lru_cache, partial
 from itertools import islice
 from operator import attrgetter
@@ -147,6 +148,8 @@ class Library:
 
     ``frame_bytes`` limits the frames, and separately the graphs, because a graph is about as large
     as its frame. ``comparison_bytes`` limits the comparisons, and separately their explanations.
+    ``observe`` returns the context in which a piece of work is done: "load" reads a content,
+    "compare" compares or explains two.
     All methods are thread-safe, and raise CatalogError if a content cannot be read.
     """
 
@@ -157,12 +160,14 @@ class Library:
         frame_bytes: int = FRAME_BYTES,
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
+        observe: Callable[[str], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         self.history_queries = history_queries.HistoryQueries(catalog)
         self.recipes = catalog.recipes
         """The commits of the recipe repository that revisions were built from."""
         self._catalog = catalog
         self._recipes_url = recipes_url
+        self._observe = observe
         self._held = RecentRows()
         self._pools = Pools()
         self._package_names = lru_cache(1)(lambda _generation: catalog.package_names())
@@ -261,7 +266,8 @@ class Library:
         return self._package_names(self._catalog.generation)
 
     def _load(self, digest: str) -> Frame:
-        return self._pools.share(self._reader().frame(digest))
+        with self._observe("load"):
+            return self._pools.share(self._reader().frame(digest))
 
     def _reader(self) -> ContentReader:
         return self._catalog.reader(recent=self._held)
@@ -272,11 +278,15 @@ class Library:
 
     def _make_comparison(self, digests: tuple[str, str]) -> Comparison:
         base, head = digests
-        return Comparison(self.frames.get(base), self.frames.get(head))
+        frames = self.frames.get(base), self.frames.get(head)
+        with self._observe("compare"):
+            return Comparison(*frames)
 
     def _make_explanation(self, digests: tuple[str, str]) -> Explanation:
         base, head = map(self.dependencies.get, digests)
-        return explain(self.comparisons.get(digests), base, head)
+        comparison = self.comparisons.get(digests)
+        with self._observe("compare"):
+            return explain(comparison, base, head)
 
     def _find_twins(self, key: tuple[str, str | None, str | None]) -> Twins:
         digest, stack, package = key

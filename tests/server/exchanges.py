@@ -12,7 +12,6 @@ from server.asgi.exchanges import (
     Observer,
     RequestIds,
     SecurityHeaders,
-    Tracing,
     trusted_among,
 )
 
@@ -49,7 +48,6 @@ def exchange(
     observers: Sequence[Observer] = (),
     trusted: tuple[str, ...] = (),
     wait: float = 0.0,
-    tracing: Tracing | None = None,
 ) -> list[Message]:
     """Send requests, wait for some seconds, and return all messages of the responses."""
     messages: list[Message] = []
@@ -59,7 +57,6 @@ def exchange(
         headers=SecurityHeaders(needs_cdn=False),
         observers=observers,
         failure=lambda error: Response(type(error).__name__, status_code=500),
-        tracing=tracing,
     )
 
     async def receive() -> Message:

@@ -1,1 +1,0 @@
-"""Tracing with OpenTelemetry, which is imported only if tracing is enabled."""
