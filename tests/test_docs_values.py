@@ -19,7 +19,7 @@ from server.pages.filters import MAX_MISSING
 from server.settings import Settings, variable_of
 from server.terminal.printing.histories import MAX_CHANGED
 from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT
-from server.webhooks import RetryPolicy
+from server.webhooks import PAUSES, TIMEOUT
 from snapshots.catalog import history_queries
 from snapshots.catalog.revisions_table import FORMAT as CATALOG_FORMAT
 from snapshots.catalog.vacuum import MAX_AGE, MIN_AGE
@@ -56,8 +56,6 @@ from tests.test_docs import DOCUMENTS, blocks, section
 
 WORDS = {3: "three", 6: "six", 8: "eight", 10: "ten", 60: "a minute"}
 LABELS = f"its pull requests: {', '.join(dict.fromkeys(map(size_label, range(2_000))))}."
-PATIENCE = RetryPolicy()
-PAUSES = [int(PATIENCE.backoff * 2**number) for number in range(PATIENCE.attempts - 1)]
 *OLDER_LOCK_FILES, NEWEST_LOCK_FILE = map(str, LOCK_FILE_VERSIONS)
 
 SENTENCES = {
@@ -98,11 +96,8 @@ SENTENCES = {
     ),
     "notes.md": (f"`format` is the version of the document, now {NOTES_FORMAT}.",),
     "notifications.md": (
-        f"{PATIENCE.silence:g} s of silence",
-        f"up to {WORDS[PATIENCE.attempts]} attempts in total",
-        f"{', '.join(map(str, PAUSES[:-1]))} and {PAUSES[-1]} s",
-        f"If that is more than {WORDS[int(PATIENCE.longest_wait)]}, the delivery fails",
-        f"than {PATIENCE.attempt_seconds:g} s",
+        f"{TIMEOUT:g} s of silence",
+        f"after {PAUSES[1]} and {PAUSES[2]} s",
     ),
     "plan.md": (LABELS, "some 1,500.", f"{MAX_CHARACTERS:,} characters"),
     "questions.md": (LABELS,),

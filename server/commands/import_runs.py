@@ -18,7 +18,7 @@ from server.terminal import console
 from server.terminal.printing.commits import imported_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
-from server.webhooks import Notifier, open_notifier
+from server.webhooks import Notifier
 from snapshots.catalog import catalog, pairs, parallel_import, recipes_import, workers
 from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
@@ -57,10 +57,8 @@ class ImportRun:
         """Publish the snapshots that the options select, and print a summary."""
         # Objects that exist by now are permanent: exclude them from garbage collections.
         gc.freeze()
-        with (
-            open_notifier(self._catalog, self._options["receivers"], self._settings) as notifier,
-            console.progress() as bars,
-        ):
+        notifier = Notifier(self._catalog, self._options["receivers"], self._settings)
+        with console.progress() as bars:
             self._report.progress = bars
             try:
                 if self._options["git"]:
@@ -164,10 +162,8 @@ class ImportRun:
             console.note(f"warning: {failure}")
         notified = [
             {
-                "receiver": notification.receiver.shown,
                 **console.attributes_of(notification.revision, "tag", "digest"),
-                "delivery": notification.delivered.id or None,
-                **console.attributes_of(notification.delivered, "attempts", "reason"),
+                **console.attributes_of(notification, "receiver", "delivery", "attempts", "reason"),
             }
             for notification in notifier.notifications
         ]

@@ -51,12 +51,10 @@ Answer = tuple[int, dict[str, str]]
 
 
 @contextmanager
-def receiving(
-    answers: Sequence[Answer] = (), *, silent_seconds: float = 0, drips: bool = False
-) -> Iterator[Hook]:
+def receiving(answers: Sequence[Answer] = (), *, silent_seconds: float = 0) -> Iterator[Hook]:
     """Receive on a free port: respond with ``answers`` in order, then with 204.
 
-    The receiver may be silent for a while first, or send its response endlessly byte by byte.
+    The receiver may be silent for a while first.
     """
     remaining = iter(answers)
     lock = threading.Lock()
@@ -69,11 +67,6 @@ def receiving(
                 hook.received.append(Received(self.path, headers, body))
                 status, extra_headers = next(remaining, (204, {}))
             sleep(silent_seconds)
-            if drips:
-                for _ in range(100):
-                    self.wfile.write(b"H")
-                    self.wfile.flush()
-                    sleep(0.05)
             self.send_response(status)
             for name, value in extra_headers.items():
                 self.send_header(name, value)
