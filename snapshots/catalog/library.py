@@ -5,7 +5,7 @@ and the others wait. If a cache is full, the least recently used value is evicte
 """
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, lru_cache, partial
@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
-from cachetools import Cache, LRUCache
+from cachetools import LRUCache
 
 from snapshots.catalog import history_queries
 from snapshots.catalog.catalog import Catalog
@@ -37,7 +37,6 @@ from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet
-from snapshots.frames.pools import Pools, pool_of
 from snapshots.frames.queries import UnknownName, unknown_names
 from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
 from snapshots.history import History
@@ -62,8 +61,7 @@ Value = TypeVar("Value")
 class SharedCache(Generic[Key, Value]):
     """Values by key, computed by ``make`` when first requested, shared by all threads.
 
-    ``size_of`` returns the size of a value in bytes, and ``shared_by`` the pools that it shares
-    with other values, which are counted once. All cached values together take at most
+    ``size_of`` returns the size of a value in bytes. All cached values together take at most
     ``max_bytes``. A value that is larger than that is returned, but not cached. Failures are not
     cached either.
     """
@@ -73,10 +71,8 @@ class SharedCache(Generic[Key, Value]):
         make: Callable[[Key], Value],
         max_bytes: int,
         size_of: Callable[[Value], int] = attrgetter("num_bytes"),
-        shared_by: Callable[[Value], Iterable[Any]] = lambda _: (),
     ) -> None:
         self._make = make
-        self._shared_by = shared_by
         self._cached: LRUCache[Key, Value] = LRUCache(max_bytes, size_of)
         self._pending: dict[Key, Future[Value]] = {}
         self._lock = threading.Lock()
@@ -89,15 +85,7 @@ class SharedCache(Generic[Key, Value]):
     @property
     def num_bytes(self) -> int:
         """Memory used by the cached values, in bytes."""
-        with self._lock:
-            return self._num_bytes()
-
-    def _num_bytes(self) -> int:
-        # The base class's lookup: an access by LRUCache would count as a use.
-        values = (Cache.__getitem__(self._cached, key) for key in self._cached)
-        pools = {pool for value in values for pool in self._shared_by(value)}
-        of_pools: int = sum(pool.num_bytes for pool in pools if pool is not None)
-        return int(self._cached.currsize) + of_pools
+        return int(self._cached.currsize)
 
     def peek(self, key: Key) -> Value | None:
         """Return the value if it is cached, else None."""
@@ -136,9 +124,6 @@ class SharedCache(Generic[Key, Value]):
     def _keep(self, key: Key, value: Value) -> None:
         if self._cached.getsizeof(value) <= self._cached.maxsize:
             self._cached[key] = value
-            # A shared pool grows with each value that shares it.
-            while self._num_bytes() > self._cached.maxsize:
-                self._cached.popitem()
 
 
 class Library:
@@ -169,22 +154,11 @@ class Library:
         self._recipes_url = recipes_url
         self._observe = observe
         self._held = RecentRows()
-        self._pools = Pools()
         self._package_names = lru_cache(1)(lambda _generation: catalog.package_names())
-        self.frames = SharedCache(
-            self._load, frame_bytes, shared_by=lambda value: (pool_of(value),)
-        )
+        self.frames = SharedCache(self._load, frame_bytes)
         self.dependencies = SharedCache(self._load_dependencies, frame_bytes)
-        self.comparisons = SharedCache(
-            self._make_comparison,
-            comparison_bytes,
-            shared_by=lambda value: (pool_of(value.base), pool_of(value.head)),
-        )
-        self.explanations = SharedCache(
-            self._make_explanation,
-            comparison_bytes,
-            shared_by=lambda value: (pool_of(value.base.frame), pool_of(value.head.frame)),
-        )
+        self.comparisons = SharedCache(self._make_comparison, comparison_bytes)
+        self.explanations = SharedCache(self._make_explanation, comparison_bytes)
         self.holes = SharedCache[str, Holes](
             lambda digest: Holes(self.dependencies.get(digest)), HOLES_BYTES
         )
@@ -267,7 +241,7 @@ class Library:
 
     def _load(self, digest: str) -> Frame:
         with self._observe("load"):
-            return self._pools.share(self._reader().frame(digest))
+            return self._reader().frame(digest)
 
     def _reader(self) -> ContentReader:
         return self._catalog.reader(recent=self._held)

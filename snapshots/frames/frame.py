@@ -119,7 +119,9 @@ class Frame:
             if fact.encoding is not Encoding.EDGES
         }
         rows = _own_order(columns)
-        self._set_columns({name: column.reordered(rows) for name, column in columns.items()})
+        self.columns = {name: column.reordered(rows) for name, column in columns.items()}
+        vars(self).update(self.columns, package=self.columns["name"], hashes=self.columns["hash"])
+        self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
         counts = np.bincount(self.package.codes, minlength=len(self.package.values))
         self.starts: npt.NDArray[np.int32] = np.concatenate(([0], np.cumsum(counts))).astype(
             np.int32
@@ -129,16 +131,6 @@ class Frame:
             self.stacks_without_root[self.stacks.codes].astype(np.uint64),
             *(getattr(self, name).row_hashes() for name in COMPARED_FACTS if name != "stacks"),
         )
-
-    def _set_columns(self, columns: Mapping[str, FactColumn]) -> None:
-        """Set the columns."""
-        self.columns = columns
-        vars(self).update(columns, package=columns["name"], hashes=columns["hash"])
-        self._orders: dict[SpecField, tuple[Rows, Rows]] = {}
-
-    def keep_hashes(self, hashes: Hashes) -> None:
-        """Replace the column of hashes by one with the same hash in each row."""
-        self._set_columns({**self.columns, "hash": hashes})
 
     def __len__(self) -> int:
         return len(self.hashes)

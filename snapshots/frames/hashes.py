@@ -92,17 +92,6 @@ class Hashes:
             self._mapped[function] = texts if function is str else list(map(function, texts))
         return self._mapped[function]
 
-    def followed_by(self, others: "Hashes") -> "Hashes":
-        """Return these hashes followed by others; the data derived from these is reused."""
-        joined = Hashes(
-            np.concatenate((self.words, others.words)), np.concatenate((self.keys, others.keys))
-        )
-        order = np.concatenate((self.order, others.order + np.int32(len(self))))
-        joined.order = order[np.argsort(joined.keys[order], kind="stable")]  # merges the two runs
-        for function, images in [*self._mapped.items()]:
-            joined._mapped[function] = images + list(map(function, others.texts))
-        return joined
-
     def reordered(self, rows: Rows) -> "Hashes":
         """Return the hashes with their rows in this order; ``rows`` is a permutation."""
         hashes = Hashes(self.words.take(rows, axis=0), self.keys.take(rows))

@@ -5,14 +5,12 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, Semaphore
-from typing import NamedTuple
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.errors import CatalogError, ConstraintSyntaxError
-from snapshots.frames.pools import pool_of
+from snapshots.errors import ConstraintSyntaxError
 from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec, hash_of
 
 THREADS = 8
@@ -75,120 +73,6 @@ def test_computed_once_for_many_threads(maker: Maker) -> None:
     assert maker.made == {"a": 1}
 
 
-class Pool(NamedTuple):
-    """A pool that texts share; each text adds to it."""
-
-    texts: list[str]
-
-    @property
-    def num_bytes(self) -> int:
-        """The size of the pool in bytes."""
-        return 10 * len(self.texts)
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-def test_shared_memory_counts_once() -> None:
-    """A pool counts while a value uses it; values are dropped when it grows beyond the bound."""
-    pools = {name: Pool([]) for name in "ab"}
-
-    def make(key: str) -> str:
-        pools[key[0]].texts.append(key)
-        return key
-
-    cache = SharedCache(make, 70, len, lambda text: (pools[text[0]], None))
-    cache.get("a1")
-    assert cache.num_bytes == 12
-    cache.get("a2")
-    assert cache.num_bytes == 24
-    cache.get("b1")
-    assert cache.num_bytes == 36
-    cache.get("b2")
-    cache.get("a3")
-    assert (cache.num_cached, cache.num_bytes) == (5, 60)
-    assert cache.get("a1") == "a1"
-    cache.get("b3")  # the latest ones that fit, with what they share
-    assert (cache.num_cached, cache.num_bytes) == (5, 70)
-    assert [key for key in ("a1", "a2", "a3", "b1", "b2", "b3") if cache.peek(key) is None] == [
-        "a2"
-    ]
-
-
-@pytest.mark.parametrize("is_shared", [False, True])
-def test_failure_to_count(maker: Maker, is_shared: bool) -> None:
-    """After a failure to determine the size, the next request does not block."""
-    failures = [MemoryError()]
-
-    def fail_once(number: int) -> int:
-        if failures:
-            raise failures.pop()
-        return number
-
-    if is_shared:
-        cache = SharedCache(maker, 100, len, lambda _: (None,) * fail_once(1))
-    else:
-        cache = SharedCache(maker, 100, lambda text: fail_once(len(text)))
-    with pytest.raises(MemoryError):
-        cache.get("a")
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(cache.get, "a").result(10) == "aa"
-
-
-def test_other_keys_do_not_wait(maker: Maker) -> None:
-    """While one value is being computed, others can be computed and returned."""
-    cache: SharedCache[str, str] = SharedCache(
-        lambda key: maker(key) if key == "slow" else key, 100, len
-    )
-    maker.may_end.clear()
-    with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(cache.get, "slow")
-        while not maker.made:
-            time.sleep(0.001)
-        assert cache.get("fast") == "fast"
-        assert cache.peek("slow") is None
-        assert not slow.done()
-        maker.may_end.set()
-        assert slow.result() == "slowslow"
-
-
-def test_least_recently_used_is_dropped(maker: Maker) -> None:
-    """Values are dropped as soon as the total would exceed the bound."""
-    cache = SharedCache(maker, 6, len)
-    for key in ("a", "b", "c"):
-        cache.get(key)
-    assert cache.get("a") == "aa"
-    cache.get("d")
-    assert [cache.peek(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
-    cache.get("wide")
-    assert cache.peek("wide") is None
-    cache.get("big")
-    assert [key for key in ("a", "c", "d", "big") if cache.peek(key)] == ["big"]
-    assert maker.made["wide"] == 1
-
-
-def test_values_larger_than_the_bound(maker: Maker) -> None:
-    """They are computed for each request, and returned to all that wait."""
-    cache = SharedCache(maker, 1, len)
-    assert get_concurrently(maker, lambda: cache.get("a")) == ["aa"] * THREADS
-    made = maker.made["a"]
-    assert cache.peek("a") is None
-    assert cache.get("a") == "aa"
-    assert maker.made["a"] == made + 1
-
-
-@pytest.mark.parametrize("failure", [CatalogError("catalog", "is gone"), KeyboardInterrupt()])
-def test_failures_are_not_cached(maker: Maker, failure: BaseException) -> None:
-    """All waiting threads get the error; the next request computes the value again."""
-    cache = SharedCache(maker, 100, len)
-    maker.failure = failure
-    assert get_concurrently(maker, lambda: cache.get("a")) == [failure] * THREADS
-    assert maker.made == {"a": 1}
-    assert cache.peek("a") is None
-    maker.failure = None
-    assert cache.get("a") == "aa"
-
-
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """Return a catalog with two contents, for tests that only read it."""
@@ -202,10 +86,7 @@ def test_library_is_bounded(catalog: Catalog) -> None:
     """The caches of frames and comparisons stay within their bounds."""
     base, head = catalog.history.pairs[-1]
     frame = Library(catalog).frames.get(head)
-    pool = pool_of(frame)
-    assert pool is not None
-    size = frame.num_bytes + 2 * pool.num_bytes
-    library = Library(catalog, frame_bytes=size, comparison_bytes=0)
+    library = Library(catalog, frame_bytes=frame.num_bytes, comparison_bytes=0)
     library.comparisons.get((base, head))
     assert [library.frames.peek(digest) is None for digest in (base, head)] == [True, False]
     assert library.comparisons.peek((base, head)) is None
@@ -230,10 +111,8 @@ def test_queries_comparisons_and_explanations(catalog: Catalog) -> None:
     assert explanation.comparison is comparison
     assert explanation.head.graph is library.dependencies.peek(head.digest)
     sides = (explanation.base, explanation.head)
-    pools = {pool_of(side.frame) for side in sides}
-    counted = explanation.num_bytes + sum(pool.num_bytes for pool in pools if pool is not None)
     assert explanation.num_bytes > sum(
         side.frame.num_bytes + side.graph.num_bytes for side in sides
     )
-    assert library.explanations.num_bytes == counted
+    assert library.explanations.num_bytes == explanation.num_bytes
     assert library.explanations.peek((head.digest, base.digest)) is None
