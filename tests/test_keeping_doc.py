@@ -2,20 +2,27 @@
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.retention import parse_policy
+from snapshots.catalog.retention import choose, parse_policy
+from snapshots.history import History
+from snapshots.models import RevisionInfo
+from tests.deploy.files import containers, own_services
 from tests.server.commands import cachelog
-from tests.snapshots.factories import a_snapshot, day
+from tests.snapshots.factories import a_revision, a_snapshot, day
 from tests.snapshots.importers import specs_of
-from tests.snapshots.removal_catalogs import publish, rows
+from tests.snapshots.removal_catalogs import hours_ago, loaded, publish, rows
 from tests.snapshots.templates import copied
 
-TEXT = (Path(__file__).parents[1] / "docs" / "keeping.md").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
+KEEP = own_services()["upkeep"]["environment"]["KEEP"]
+NIGHTLY = (ROOT / "docs" / "nightly.md").read_text("utf-8")
+TEXT = (ROOT / "docs" / "keeping.md").read_text("utf-8")
 PRUNING, _, LATER = TEXT.partition("\n## Backup\n")
 BACKUP, _, JSON = LATER.partition("\n## Power cuts\n")
 
@@ -62,6 +69,48 @@ def test_examples_of_pruning_succeed(
         message = r"The dependencies of \d+ specs are unknown: .*\n" if "--whole" in words else ""
         assert result.code == 0, command
         assert re.fullmatch(message, result.err), command
+
+
+def policies() -> Iterator[Any]:
+    """Yield the options of each ``prune`` that documents and deployments run every night."""
+    for file in ("docs/nightly.md", "docs/keeping.md", "deploy/compose.yaml"):
+        text = (ROOT / file).read_text("utf-8").replace("$$KEEP", KEEP)
+        for line in re.findall(r"cachelog (prune --keep [^&|\n]*)", text):
+            if "--dry-run" not in line:
+                yield pytest.param(shlex.split(line), id=f"{file}: {line}")
+    (args,) = (it["args"] for it in containers() if "prune" in it.get("args", []))
+    yield pytest.param(args[1:], id="deploy/kubernetes.yaml")
+
+
+@pytest.mark.parametrize("command", [*policies()])
+def test_nightly_policies_remove_dated_tags(command: list[str]) -> None:
+    """After 40 nights, 30 days and the last day of each week before are left."""
+    policy = command[command.index("--keep") + 1]
+    rows: list[RevisionInfo] = []
+    for night in range(40):
+        rows.append(a_revision(f"develop-{day(night):%Y-%m-%d}", night, f"{night}"))
+        choices = choose(History(rows), parse_policy(policy), whole_tags="--whole-tags" in command)
+        rows = [choice.revision for choice in choices if choice.kept_by]
+    kept = sorted((row.taken_at - day(0)).days for row in rows)
+    sundays = [0, 7] if "weekly" in policy else []
+    assert kept == [*sundays, *range(10, 40)]
+
+
+def test_the_nightly_script_prunes(tmp_path: Path) -> None:
+    """Its commands after the import leave 32 of 40 nights, and delete the others' files."""
+    (script,) = re.findall(r"```sh\n(set -e\n.*?)```", NIGHTLY, re.DOTALL)
+    catalog = Catalog(str(tmp_path / "catalog"))
+    with hours_ago(48):
+        catalog.publish(
+            a_snapshot(specs_of(night), f"develop-{day(night):%Y-%m-%d}", day(night))
+            for night in range(40)
+        )
+    prune, vacuum = (line.removeprefix("cachelog ") for line in script.splitlines()[-2:])
+    with hours_ago(30):
+        assert cachelog(*shlex.split(prune), catalog=catalog.location).code == 0
+    assert len(rows(catalog)) == 32
+    assert "specs: " in cachelog(*shlex.split(vacuum), catalog=catalog.location).out
+    assert len(loaded(catalog)) == 32
 
 
 def test_examples_of_backups_succeed(

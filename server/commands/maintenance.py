@@ -61,7 +61,7 @@ def prune_command(
 
     - series: Only this series: develop, vX.Y.Z ...
     """
-    from server.terminal.printing.maintenance import pruned_facts, pruned_lines
+    from server.terminal.printing.maintenance import kept_by_tag_alone, pruned_facts, pruned_lines
     from snapshots.catalog.retention import choose
 
     opened = parameters.open_catalog(catalog)
@@ -70,6 +70,8 @@ def prune_command(
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
+    if warning := kept_by_tag_alone(choices):
+        console.note(warning)
     lines = pruned_lines(removal, choices, history, dry_run=dry_run)
     console.print_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines)
 
@@ -211,8 +213,9 @@ def verify_command(*, deep: Flag, repair: Flag, jobs: Jobs, cluster: Cluster, ca
 def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) -> None:
     """Copy the catalog in its current state.
 
-    If the target is an earlier copy, only new files are copied. Imports and servers may run at the
-    same time. 'cachelog verify --catalog TARGET' checks the copy.
+    If the target is an earlier copy, only new files are copied. Each is checked against the
+    checksum in its name; a damaged file is named, and the exit code is 1, after everything else was
+    copied. Imports and servers may run at the same time.
 
     - target: The target: a folder, or a URL of object storage, that is empty or has an earlier copy
       of this catalog.
@@ -228,7 +231,8 @@ def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) 
 def restore_command(copy: Annotated[str, argument("COPY")], *, catalog: str) -> None:
     """Copy a backup to a new catalog.
 
-    --catalog names the new catalog. After an interruption, run the command again.
+    --catalog names the new catalog. Files are checked as by 'cachelog backup'. After an
+    interruption, or when a damaged file is mended, run the command again.
 
     - copy: A copy made by 'cachelog backup': a folder, or a URL of object storage.
     """

@@ -78,7 +78,7 @@ def from_parquet(
     with the path.
     """
     if not is_checked:
-        _check(path, data, written)
+        check_bytes(path, data, written)
     with _opened(path, data, coded) as file:
         names = file.schema_arrow.names
         return file.read(
@@ -92,7 +92,7 @@ def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], boo
     ``may_have`` is called with the smallest and the largest value of the first column in a part;
     parts without these statistics are read. Raises the same errors as ``from_parquet``.
     """
-    _check(path, data)
+    check_bytes(path, data)
     with _opened(path, data) as file:
         metadata = file.metadata
         parts = [
@@ -106,7 +106,8 @@ def parts_of_parquet(path: str, data: pa.Buffer, may_have: Callable[[Range], boo
         return file.read_row_groups(parts, use_threads=len(parts) > _FEW_PARTS)
 
 
-def _check(path: str, data: pa.Buffer, written: StoredFile | None = None) -> None:
+def check_bytes(path: str, data: pa.Buffer, written: StoredFile | None = None) -> None:
+    """Raise ArrowInvalid if bytes have another checksum than ``written``, or the file's name."""
     named = _CHECKSUM.search(path)
     expected = written.checksum if written else named and named[1]
     if expected and checksum(data) != expected:

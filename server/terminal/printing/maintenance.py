@@ -52,10 +52,18 @@ def pruned_lines(
     go = Counter(series(choice.revision.tag) for choice in choices if not choice.kept_by)
     for name in history.series_names:
         yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
-    if held := sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices):
-        text = f"{held:,} of them as the newest of a tag alone; --whole-tags removes these"
-        yield from wrapped(text)
     yield from wrapped(_summary(removal, dry_run=dry_run))
+
+
+def kept_by_tag_alone(choices: Sequence[RetentionChoice]) -> str:
+    """Return a warning about the revisions that no rule of the policy keeps; empty without any."""
+    num_kept = sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices)
+    if not num_kept:
+        return ""
+    return (
+        f"warning: {counted(num_kept, 'revision')} kept only as the newest of a tag, not by the "
+        "policy; --whole-tags removes these"
+    )
 
 
 _KEPT_BY = TableColumn("kept by", 1, lambda choice: ", ".join(choice.kept_by) or "none: removed")

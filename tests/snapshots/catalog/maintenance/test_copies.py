@@ -1,6 +1,9 @@
 """Copies of a catalog: complete in spite of concurrent changes, and limited to new files."""
 
-from contextlib import suppress
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -9,18 +12,29 @@ from unittest import mock
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.copies import backup, restore
+from snapshots.catalog.history_queries import fill
+from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
 from tests.snapshots.importers import TAGS, publish_for_ever, publish_state
-from tests.snapshots.removal_catalogs import clean, drop, hours_ago, loaded, publish, rows, stored
-
-TABLES = ("revisions", "specs", "comparisons", "changes", "hashes")
+from tests.snapshots.removal_catalogs import (
+    clean,
+    drop,
+    flip,
+    hours_ago,
+    loaded,
+    publish,
+    rows,
+    stored,
+)
+from tests.snapshots.templates import reopened
 
 
 @pytest.fixture
@@ -36,9 +50,22 @@ def files_of(location: str) -> dict[str, bytes]:
     return {str(path): file.read_bytes() for path, file in files.items() if path.name[0] != "_"}
 
 
+def in_use(location: str) -> set[str]:
+    """Return the paths of the files that the logs of a catalog name, and of these logs."""
+    paths = set()
+    for log in Path(location).glob("*/_delta_log"):
+        table = log.parent
+        paths |= {str(table / path) for path in DeltaTable(str(table)).file_uris()}
+        paths |= {str(file) for file in log.iterdir() if file.name[0] != "_"}
+    return {str(Path(path).relative_to(location)) for path in paths}
+
+
 def assert_same(catalog: Catalog, target: str) -> None:
-    """Check that a copy has the files of the catalog, byte by byte, and no others."""
-    assert files_of(target) == files_of(catalog.location)
+    """Check that a copy has the used files of the catalog, byte by byte, and none that it lacks."""
+    files = files_of(target)
+    assert in_use(catalog.location) == in_use(target)
+    assert in_use(target) <= files.keys()
+    assert files.items() <= files_of(catalog.location).items()
 
 
 def test_only_new_files_are_copied(
@@ -48,8 +75,9 @@ def test_only_new_files_are_copied(
     monkeypatch.setattr(delta, "_CHECKPOINT_EVERY", 3)
     first = backup(catalog.location, target)
     assert first.num_revisions == 3
-    assert first.num_files == sum(len(stored(catalog, table)) for table in TABLES)
+    assert first.num_files == sum("_delta_log" not in path for path in in_use(catalog.location))
     assert_same(catalog, target)
+    assert files_of(target).keys() == in_use(catalog.location)
     assert backup(catalog.location, target).num_files == 0
     assert verify(target, deep=True).findings == ()
 
@@ -79,7 +107,7 @@ def test_restore(catalog: Catalog, target: str, tmp_path: Path) -> None:
     backup(again.location, target)
     assert_same(again, target)
     with pytest.raises(
-        CatalogError, match=r"its revisions are not earlier ones of .*catalog; name"
+        CatalogError, match=r"are not earlier ones of .*catalog \(only the copy has revis.*; name"
     ):
         backup(catalog.location, target)
     publish(catalog, 4, 4)
@@ -146,12 +174,127 @@ def test_interrupted_copy(catalog: Catalog, target: str, use: Any, has_copy: boo
         restore(catalog.location, target)
 
 
-def test_missing_file(catalog: Catalog, target: str) -> None:
-    """A copy without it is incomplete."""
-    (file, *_) = Path(catalog.location, "specs").glob("*/*.parquet")
-    file.unlink()
-    with pytest.raises(CatalogError, match=r"1 files that its revisions name were not there.*veri"):
+# -- damage
+
+
+def cut(file: Path) -> None:
+    """Remove the second half of a file."""
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def empty(file: Path) -> None:
+    """Remove all bytes of a file."""
+    file.write_bytes(b"")
+
+
+DAMAGES = (Path.unlink, cut, empty, flip)
+
+
+@contextmanager
+def damaged(location: str, path: str, damage: Callable[[Path], None]) -> Iterator[None]:
+    """Damage a file of a catalog within the context."""
+    file = Path(location, path)
+    data = file.read_bytes()
+    damage(file)
+    yield
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_backup_of_a_damaged_catalog_keeps_the_copy(
+    catalog: Catalog, target: str, damage: Callable[[Path], None]
+) -> None:
+    """Whichever file is damaged, it is named, and the earlier copy of it remains as it was.
+
+    A flipped bit of a file that the copy has already is not read, and so not found.
+    """
+    backup(catalog.location, target)
+    sound = files_of(target)
+    for path in sound:
+        is_read = "_delta_log" in path or path.startswith("revisions/")
+        named = f"{path}|{path.rpartition('/')[0]} lacks"
+        if damage is flip and "_delta_log" in path:  # for example, a file has another name now
+            named = path.partition("/")[0]
+        with damaged(catalog.location, path, damage):
+            if damage is flip and not is_read:
+                assert backup(catalog.location, target).num_files == 0
+            else:
+                with pytest.raises(CatalogError, match=named):
+                    backup(catalog.location, target)
+        assert files_of(target) == sound, path
+    assert backup(catalog.location, target).num_files == 0
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_copy_is_restored_as_far_as_it_is_sound(
+    catalog: Catalog, target: str, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """The damaged file is named, and not copied; when it is mended, the restore can be finished."""
+    backup(catalog.location, target)
+    sound = files_of(target)
+    for number, path in enumerate(path for path in sound if "_delta_log" not in path):
+        again = str(tmp_path / f"again-{number}")
+        with damaged(target, path, damage), pytest.raises(CatalogError, match=re.escape(path)):
+            restore(target, again)
+        if not path.startswith("revisions/"):  # without it, nothing is known of the others
+            assert files_of(again) == {name: sound[name] for name in sound.keys() - {path}}
+        restore(target, again)
+        assert files_of(again) == sound
+        with pytest.raises(CatalogError, match="there is a catalog already"):
+            restore(target, again)
+
+
+def test_a_damaged_catalog_is_copied_as_far_as_it_is_sound(catalog: Catalog, target: str) -> None:
+    """Revisions of later imports are copied although an earlier file is damaged, and nothing goes.
+
+    What was unlisted remains in the copy until the catalog is whole.
+    """
+    backup(catalog.location, target)
+    earlier = stored(catalog)
+    with hours_ago():
+        drop(catalog, "develop~1")
+    clean(catalog)
+    publish(catalog, 3, 3)
+    path = min(earlier & stored(catalog))
+    with damaged(catalog.location, f"specs/{path}", Path.unlink):
+        with pytest.raises(CatalogError, match=rf"{path} is missing; all other files are copied"):
+            backup(catalog.location, target)
+        assert stored(Catalog(target)) == earlier | stored(catalog)
+        assert rows(Catalog(target)) == rows(catalog)
+        loaded(Catalog(target))
+    assert backup(catalog.location, target).num_removed
+    assert_same(catalog, target)
+
+
+def test_a_damaged_copy_is_mended(catalog: Catalog, target: str) -> None:
+    """A file that is missing in the copy, or has another size there, is copied again."""
+    backup(catalog.location, target)
+    for path in ("specs", "changes"):
+        for damage in (Path.unlink, cut, empty):
+            damage(next(Path(target, path).rglob("*.parquet")))
+            assert backup(catalog.location, target).num_files == 1
+            assert_same(catalog, target)
+
+
+def test_tables_that_are_made_again_replace_those_of_the_copy(
+    catalog: Catalog, target: str
+) -> None:
+    """Those of the history, as the advice about their damage says; no others."""
+    backup(catalog.location, target)
+    for table in HISTORY_TABLES:
+        shutil.rmtree(Path(catalog.location, table))
+    again = reopened(catalog)
+    fill(again, again.history.pairs)
+    assert backup(catalog.location, target).num_removed
+    assert_same(catalog, target)
+    sound = files_of(target)
+    shutil.rmtree(Path(catalog.location, "specs"))
+    with pytest.raises(CatalogError, match="its table specs is another one"):
         backup(catalog.location, target)
+    assert files_of(target) == sound
+
+
+# -- concurrent changes
 
 
 def test_copies_during_imports(tmp_path: Path, processes: ForkServerContext, target: str) -> None:
