@@ -141,7 +141,7 @@ def title(side: SideInfo) -> str:
 # -- the sides of a comparison
 
 
-_PATH = re.compile(r"\.{0,2}/.*|.+\.(json|lock)", re.S)
+_PATH = re.compile(r"\.{0,2}/.*|.+\.(json|lock|md|gz)", re.S)
 _MOMENT = r"\d{4}-\d{2}-\d{2}(?:[Tt ][\d:.]*(?:[Zz]|[+-]\d{2}:\d{2})?)?"
 _STACK = re.compile(
     rf"(?P<ref>[^@:~]+(?:@{_MOMENT})?(?:~\d+)?)(?::(?P<stack>[^:~]*))?", re.S | re.ASCII
@@ -160,7 +160,7 @@ class SideWords(msgspec.Struct, frozen=True):
 def parse_side(text: str) -> SideWords:
     """Parse the name of a side: a path, ``REF:STACK``, or a ref, which is not parsed further.
 
-    A path begins with ``/``, ``./`` or ``../``, or ends in ``.json`` or ``.lock``.
+    A path begins with ``/``, ``./`` or ``../``, or ends in .json, .lock, .md or .gz.
     """
     if _PATH.fullmatch(text):
         return SideWords(text, is_path=True)

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from snapshots.contents import Content
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
 from snapshots.sources.buildcache import database
+from snapshots.sources.file_kinds import HEAD_BYTES, FileKind, is_json, kind_of, text_of
 from snapshots.sources.inputs import decode_json, read_regular
 from snapshots.texts import legible, quoted
 
@@ -82,38 +83,6 @@ _Hash = Annotated[str, msgspec.Meta(min_length=_HASH_LENGTH)]
 """A hash. An invalid one is rejected on decoding, before all of its dependents are."""
 
 
-class Form(msgspec.Struct):
-    """The keys that distinguish the document formats; others are ignored."""
-
-    concrete_specs: Raw | UnsetType = UNSET
-    meta: Raw | UnsetType = msgspec.field(name="_meta", default=UNSET)
-    spec: Raw | UnsetType = UNSET
-    database: Raw | UnsetType = UNSET
-
-    @property
-    def is_lock_file(self) -> bool:
-        """Whether the document is a lock file."""
-        return self.concrete_specs is not UNSET or self.meta is not UNSET
-
-    @property
-    def is_index(self) -> bool:
-        """Whether the document is the index of a build cache."""
-        return self.database is not UNSET
-
-    @property
-    def has_specs(self) -> bool:
-        """Whether the document is a lock file, or the printed form of a spec."""
-        return self.is_lock_file or self.spec is not UNSET
-
-
-def form_of(data: bytes, location: str) -> Form:
-    """Return the format keys of a file's first document. Raises SourceError for invalid JSON."""
-    document = next(documents(data, location))
-    if bytes(memoryview(document)[:1]) == b"[":
-        return Form(spec=document)
-    return decode_json(document, Form, location)
-
-
 class _Root(msgspec.Struct, gc=False):
     hash: str
     group: str | None = None
@@ -155,15 +124,18 @@ class _LockedSpecs(msgspec.Struct):
         if bytes(memoryview(document)[:1]) == b"[":
             self._add_list(self._decoded(document, list[Raw], prefix), prefix)
             return
-        form = self._decoded(document, Form, prefix)
-        if form.is_lock_file:
+        kind = kind_of(document)
+        if kind is FileKind.LOCK_FILE:
             self._add_lock_file(document, prefix)
-        elif form.has_specs:
+        elif kind is FileKind.SPEC:
             self._add_printed(document, prefix)
         else:
+            self._decoded(document, dict[str, Raw], prefix)  # raises the error of invalid JSON
             reason = "is neither a lock file nor what 'spack spec --json' prints"
-            if form.is_index:
-                reason += ", but the index of a build cache; 'cachelog import' reads it"
+            if kind is not None:
+                reason += f", but {kind.value}"
+            if kind is FileKind.INDEX:
+                reason += "; 'cachelog import' reads it"
             raise SourceError(self._location, reason, key=prefix or None)
 
     def _decoded(self, raw: Raw, shape: type[T], key: str) -> T:
@@ -239,7 +211,7 @@ class _LockedSpecs(msgspec.Struct):
         listed: list[LockedSpec] = []
         for number, raw in enumerate(raws):
             key = f"{prefix}[{number}]"
-            if self._decoded(raw, Form, key).spec is not UNSET:
+            if kind_of(raw) is FileKind.SPEC:
                 self._add_printed(raw, key)
             else:
                 listed.append(self._node_with_hash(raw, key, is_root=False))
@@ -279,7 +251,7 @@ MAX_DOCUMENTS = 10_000
 _WHITE_SPACE = " \t\r\n"
 
 
-def documents(data: bytes, location: str) -> Iterator[msgspec.Raw]:
+def documents(data: bytes | bytearray, location: str) -> Iterator[msgspec.Raw]:
     """Yield each JSON document, unparsed and without surrounding white space.
 
     ``location`` is the file, for errors. A single document is not validated in detail. Raises
@@ -291,7 +263,7 @@ def documents(data: bytes, location: str) -> Iterator[msgspec.Raw]:
         yield from _concatenated(data, location)
 
 
-def _concatenated(data: bytes, location: str) -> Iterator[msgspec.Raw]:
+def _concatenated(data: bytes | bytearray, location: str) -> Iterator[msgspec.Raw]:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -453,9 +425,12 @@ def parse_content(data: bytes, location: str) -> LockedContent:
     return LockedContent(Content.of((spec for _, spec in inside), external), tuple(roots))
 
 
-def _read_whole(data: bytes, location: str) -> _LockedSpecs:
+def _read_whole(data: bytes | bytearray, location: str) -> _LockedSpecs:
     if len(data) > MAX_BYTES:
         raise SourceError(location, f"contains more than {MAX_BYTES:,} bytes")
+    data = text_of(data, location, MAX_BYTES)
+    if not is_json(data[:HEAD_BYTES]) and (kind := kind_of(data)):
+        raise SourceError(location, kind.instead_of("a lock file"))
     if data.count(b",") > max(_FEW_VALUES, len(data) // _MIN_VALUE_BYTES):
         raise SourceError(location, f"contains more values than a lock file of {len(data):,} bytes")
     whole = _LockedSpecs(location)

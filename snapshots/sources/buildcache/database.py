@@ -3,8 +3,8 @@
 A database of versions 5 to 9 is the index of a build cache, or of an installation. Up to version 7,
 each spec has a ``compiler``. In version 8, the compiler is a dependency, or in the annotations of
 specs created by an older Spack. Version 9 has specs of format 6, with the virtual packages that
-they provide. Edges have ``parameters``, or ``type`` in older indexes. Version 5 as written before
-Spack 0.17, which nests each object below its name, is not supported. An entry of a build cache has
+they provide. Edges have ``parameters``, or ``type`` in older indexes. Version 5 nests each node
+below its name, and each edge below that of the dependency. An entry of a build cache has
 ``in_buildcache``; an entry of an installation has ``installed``, the time of installation, and
 whether it was explicitly requested. Deprecated specs are not installed.
 
@@ -43,12 +43,16 @@ from snapshots.sources.inputs import decode_json, refuse_repeated_keys
 from snapshots.sources.reports import Report
 from snapshots.spack import names
 from snapshots.spack.notation import canonical_compiler, checked_variants, variant_of
+from snapshots.spack.versions import version_key
 from snapshots.texts import quoted, shortened
 
 # -- databases
 
 VERSIONS = ("5", "6", "7", "8", "9")
 """The supported versions of databases."""
+
+_NESTED = "5"
+"""The version of databases whose nodes are below their names."""
 
 SPEC_FORMATS = {"8": 5, "9": 6}
 """The spec format of all nodes in a database version; older versions can contain several."""
@@ -209,8 +213,9 @@ def installs(
     """
     database = decode_json(data, _Document, location).database
     if database.version not in VERSIONS:
+        is_older = version_key(database.version) < version_key(VERSIONS[0])
         refusal = f"{database.version!r} is not a version that can be read: {', '.join(VERSIONS)}"
-        refusal += "; newer ones need a newer cachelog"
+        refusal += "; older ones are not read" if is_older else "; newer ones need a newer cachelog"
         raise SourceError(location, refusal, key="database.version")
     if not _has_each_key_once(data, len(database.installs)):
         refuse_repeated_keys(data, location)
@@ -219,6 +224,7 @@ def installs(
     for digest, raw in database.installs.items():
         key = f"installs.{digest}"
         try:
+            raw = _unnested(raw) if database.version == _NESTED else raw
             install = decode_json(raw, Install, location, key)
             if unproven is not None:
                 text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
@@ -229,6 +235,30 @@ def installs(
         else:
             entries[digest] = install
     return entries
+
+
+def _unnested(raw: Raw) -> Raw:
+    """Return an entry of version 5 in the form of later ones; one of another form unchanged."""
+    entry = msgspec.json.decode(raw)
+    match entry:
+        case {"spec": dict(nested)} if "name" not in nested:
+            return Raw(msgspec.json.encode(entry | {"spec": unnested_node(nested)}))
+    return raw
+
+
+def unnested_node(nested: dict[str, Any]) -> dict[str, Any]:
+    """Return a node ``{NAME: {...}}``, as Spack wrote it up to 0.16, in the form of later ones.
+
+    Its edges are ``{NAME: {"hash", "type"}}``. A node of another form is returned unchanged, for
+    the decoder to refuse.
+    """
+    match [*nested.items()]:
+        case [(str(name), dict(node))]:
+            edges = node.get("dependencies", {})
+            if isinstance(edges, dict) and all(isinstance(edge, dict) for edge in edges.values()):
+                edges = [{**edge, "name": end} for end, edge in edges.items()]
+            return {**node, "name": name, "dependencies": edges}
+    return nested
 
 
 def _has_each_key_once(data: bytes | bytearray, num_entries: int) -> bool:

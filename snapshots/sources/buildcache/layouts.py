@@ -24,6 +24,7 @@ from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.database import VERSIONS, IndexSpecs, SpecDocuments
 from snapshots.sources.downloads import DocumentCache, StoredBody, unpacked
+from snapshots.sources.file_kinds import cleartext, is_signed
 from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by
 from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
 from snapshots.sources.reports import Report
@@ -78,18 +79,6 @@ def file_name(*parts: str) -> str:
 
 UNVERIFIED = "some manifests are signed; cachelog does not verify signatures"
 
-_SIGNED = b"-----BEGIN PGP SIGNED MESSAGE-----"
-_CLEARTEXT = re.compile(
-    rb"-----BEGIN PGP SIGNED MESSAGE-----[ \t]*\r?\n"
-    rb"(?:[^\r\n]+\r?\n)*\r?\n"
-    rb"(?P<text>.*?)\r?\n-----BEGIN PGP SIGNATURE-----",
-    re.S,
-)
-_DASH_ESCAPE = re.compile(rb"^- ", re.M)
-
-DOCUMENT_HEADS = (b"{", _SIGNED)
-"""The possible beginnings of a JSON document, signed or not."""
-
 
 class Blob(msgspec.Struct, frozen=True, rename="camel"):
     """An entry of a manifest; ``content_length`` is the size of the stored blob in bytes.
@@ -128,20 +117,7 @@ def parse_manifest(document: bytes | bytearray, location: str) -> BlobManifest:
     Raises SourceError if it is not a manifest, or names an unreadable blob.
     """
     manifest = decode_json(cleartext(document, location), BlobManifest, location)
-    return msgspec.structs.replace(manifest, signed=document.startswith(_SIGNED))
-
-
-def cleartext(document: bytes | bytearray, location: str) -> bytes | bytearray:
-    """Return the text of a clear-signed document, or the document itself if it is not signed.
-
-    Source: RFC 9580, 7. Raises SourceError if the signed text is truncated.
-    """
-    if not document.startswith(_SIGNED):
-        return document
-    match = _CLEARTEXT.match(document)
-    if match is None:
-        raise SourceError(location, "breaks off in the middle of its signed text")
-    return _DASH_ESCAPE.sub(b"", match["text"])
+    return msgspec.structs.replace(manifest, signed=is_signed(document))
 
 
 def warn_if_signed(report: Report, *, is_signed: bool) -> None:
@@ -341,6 +317,7 @@ def fetch(index: IndexLocation, transport: Transport) -> FetchedIndex:
     return FetchedIndex(
         body=transport.fetch(index.location),
         checksum=_hash_file(index.location, transport) if index.cache else None,
+        compression=None,
     )
 
 
@@ -351,7 +328,7 @@ def is_blob(location: str) -> bool:
 
 def _is_document(location: str, transport: Transport) -> bool:
     if is_url(location):
-        return path_of(location).endswith(".json") or is_blob(location)
+        return path_of(location).endswith((".json", ".json.gz")) or is_blob(location)
     return transport.exists(location)
 
 

@@ -22,7 +22,7 @@ from snapshots.refs import check_tag, fits
 from snapshots.sources.boundary import BoundaryState
 from snapshots.sources.buildcache import database, layouts, oci
 from snapshots.sources.buildcache.oci import Registry
-from snapshots.sources.downloads import GZIP_HEAD
+from snapshots.sources.file_kinds import HEAD_BYTES, FileKind, is_json, kind_of, text_of
 from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
 from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
 from snapshots.sources.parts import PartExecutor, PartRead, ReadRequest, Result
@@ -286,8 +286,6 @@ def _dependency_hashes(specs: Iterable[models.Spec]) -> set[str]:
 
 # -- locations
 
-_HEAD_BYTES = 4096
-
 
 def is_recognized(location: str, settings: ReadSettings) -> bool:
     """Return whether a location looks like an index, a build cache or a list of tags.
@@ -306,9 +304,7 @@ def is_recognized(location: str, settings: ReadSettings) -> bool:
             return layouts.looks_like_build_cache(path)
         file, _ = open_regular(str(path))
         with file:
-            head = file.read(_HEAD_BYTES).lstrip()
-        is_packed = head.startswith(GZIP_HEAD) and layouts.is_blob(str(path))
-        return is_packed or head.startswith(layouts.DOCUMENT_HEADS)
+            return is_json(file.read(HEAD_BYTES))
     except (SourceError, OSError, ValueError):
         return False
 
@@ -543,6 +539,7 @@ class _Reading:
             return listed.version
         try:
             data, version = fetched.load(self._transport)
+            data = text_of(data, index.location, self._transport.settings.max_index_bytes)
             tags = _listed(data, index.location)
             if tags is None:
                 older = (each.load(self._transport)[0] for each in fetched.older)
@@ -580,40 +577,26 @@ class _Reading:
             yield Snapshot(tag=tag, content=content, source=source, proof=counts)
 
 
-def _listed(data: bytes | bytearray, location: str) -> dict[str, Raw] | None:
-    """Return the tags of a list with their stacks; None for an index. Raises SourceError."""
-    if b'"database"' in data[:_HEAD_BYTES]:
-        return None
-    try:
-        outer = decode_json(layouts.cleartext(data, location), dict[str, Raw], location)
-    except SourceError as error:
-        forms = 'an index ({"database": ...}) nor a list of tags ({TAG: [{"label", "url"}]})'
-        raise SourceError(location, f"is neither {forms}: {error.reason}") from None
-    if "database" in outer:
-        return None
-    if reason := _other_document(outer):
-        raise SourceError(location, reason)
-    refuse_repeated_keys(layouts.cleartext(data, location), location)
-    return outer
-
-
-# -- other documents
-
 _INSTEAD = (
     "import the index.json that describes the whole build cache, or the build cache itself "
     "(its folder or URL)"
 )
 
 
-def _other_document(document: Mapping[str, Raw]) -> str | None:
-    """Return what a document is instead of an index or a list of tags; None if it may be one.
-
-    The document of a spec has an object below ``spec`` or, before Spack 0.17, a list; a tag named
-    ``spec`` has labels. A lock file states its type.
-    """
-    spec = bytes(document.get("spec", b"")).lstrip()
-    if spec.startswith(b"{") or (spec.startswith(b"[") and b'"label"' not in spec):
-        return f"is the spec.json of one spec, not the index of a build cache; {_INSTEAD}"
-    if b'"spack-lockfile"' in bytes(document.get("_meta", b"")):
-        return f"is the spack.lock of an environment, not the index of a build cache; {_INSTEAD}"
-    return None
+def _listed(data: bytes | bytearray, location: str) -> dict[str, Raw] | None:
+    """Return the tags of a list with their stacks; None for an index. Raises SourceError."""
+    if b'"database"' in data[:HEAD_BYTES]:
+        return None
+    kind = kind_of(data)
+    if kind is FileKind.INDEX:
+        return None
+    if kind not in (FileKind.TAG_LIST, None):
+        refusal = kind.instead_of("the index of a build cache")
+        raise SourceError(location, f"{refusal}; {_INSTEAD}")
+    try:
+        outer = decode_json(data, dict[str, Raw], location)
+    except SourceError as error:
+        forms = 'an index ({"database": ...}) nor a list of tags ({TAG: [{"label", "url"}]})'
+        raise SourceError(location, f"is neither {forms}: {error.reason}") from None
+    refuse_repeated_keys(data, location)
+    return outer

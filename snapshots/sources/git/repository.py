@@ -31,7 +31,7 @@ import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
 from snapshots.sources.inputs import walk
-from snapshots.sources.pages.folders import MAX_PAGE_BYTES
+from snapshots.sources.pages.front_matter import MAX_PAGE_BYTES
 
 # -- commands
 

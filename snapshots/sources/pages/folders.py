@@ -1,7 +1,6 @@
 """Reader of files and folders of cache pages, which returns one snapshot per tag and date."""
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -15,8 +14,10 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import PAGES, Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob, tag_date
+from snapshots.sources.file_kinds import HEAD_BYTES, is_page
 from snapshots.sources.inputs import open_regular, read_regular, unreadable, walk
 from snapshots.sources.pages import cache_page
+from snapshots.sources.pages.front_matter import MAX_PAGE_BYTES
 from snapshots.sources.parts import Indivisible, PartExecutor, PartRead, ReadRequest, Result, State
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
@@ -197,18 +198,8 @@ def _other_state_error(file: Path, first: Path, name: str, tag: str | None) -> S
 
 # -- the files
 
-MAX_PAGE_BYTES = 64 << 20
-"""Maximum size of a page, in bytes; the public build cache has less than a hundredth of it."""
-
 _PAGE = "specs.md"
 """The name of every page on the website; a damaged file with this name is still a page."""
-
-_HEAD_BYTES = 4096
-_HEAD = re.compile(
-    rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n"
-    rb"(?:.*\n)*?(?:meta:[ \t]*\{|spec_(?:details|names|files):|layout:[ \t]*[\"']?cache\b)"
-)
-"""The beginning of a cache page: front matter with one of the keys that only cache pages have."""
 
 
 def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
@@ -278,7 +269,7 @@ def _is_page(path: str, name: str, report: Report) -> bool:
             return is_markdown
         file, _ = open_regular(path)
         with file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(HEAD_BYTES)
     except FileNotFoundError:  # a dangling link
         return is_markdown
     except OSError as error:
@@ -288,7 +279,7 @@ def _is_page(path: str, name: str, report: Report) -> bool:
         report.bad(error)
         return False
     # A page truncated by a crash, empty or filled with zeros, must not be ignored as another file.
-    if _HEAD.match(head) or (is_markdown and (not head or b"\0" in head)):
+    if is_page(head) or (is_markdown and (not head or b"\0" in head)):
         return True
     if is_markdown:
         report.warn(f"{path}: is not a cache page, and is skipped")

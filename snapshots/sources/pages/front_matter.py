@@ -15,9 +15,13 @@ import orjson
 import yaml
 
 from snapshots.errors import SourceError
+from snapshots.sources.file_kinds import kind_of, text_of
 
 MAX_DEPTH = 50
 """Maximum nesting depth of YAML; the deepest real page needs four."""
+
+MAX_PAGE_BYTES = 64 << 20
+"""Maximum size of a page, in bytes; the public build cache has less than a hundredth of it."""
 
 _SHORT = 200
 _NO_DECODERS: Mapping[str, "msgspec.json.Decoder[Any]"] = {}
@@ -65,11 +69,11 @@ def parse(
 
 
 def _between_markers(data: bytes, location: str) -> str:
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
-        raise SourceError(location, "is empty")
+    data = bytes(text_of(data, location, MAX_PAGE_BYTES))
     opening = _MARKER.match(data)
     if opening is None:
+        if kind := kind_of(data):
+            raise SourceError(location, kind.instead_of("a cache page"))
         raise SourceError(location, "does not begin with a '---' line", line=1)
     start = opening.end()
     closing = _marker_after(data, start)

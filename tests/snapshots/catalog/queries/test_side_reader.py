@@ -1,5 +1,6 @@
 """The sides of a comparison: their specs, and the errors for texts that name none."""
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,8 @@ from snapshots.models import (
 from snapshots.refs import title
 from snapshots.sources.settings import ReadSettings
 from tests.model import real
-from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.buildcache.indexes import (
     GCC,
     LIBELF,
@@ -33,6 +35,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     installation,
     small_database,
 )
+from tests.snapshots.sources.git.repositories import page
 from tests.snapshots.sources.lockfiles.locks import HDF5, ZLIB, lock_file, small_lock_file
 
 SETTINGS = ReadSettings(proof=False)
@@ -149,6 +152,26 @@ def test_index(sides: Sides, tmp_path: Path, path: str) -> None:
     assert len(sides.catalog.history.revisions) == 1
 
 
+@pytest.mark.parametrize("path", ["develop/zlib/specs.md", "develop", "zlib.md.gz"])
+def test_pages(sides: Sides, tmp_path: Path, path: str) -> None:
+    """The side has the specs of a page, or of a folder with the pages of one tag."""
+    data = page("zlib", "zlib", "zlib-ng")
+    put(tmp_path / "develop/zlib/specs.md", data)
+    put(tmp_path / "zlib.md.gz", gzip.compress(data))
+    side = sides.read(tmp_path / path)
+    assert isinstance(side, FileInfo)
+    assert (side.source.kind, side.num_specs, side.roots) == ("pages", 2, None)
+    assert sides.hashes(side) == {hash_of("zlib"), hash_of("zlib-ng")}
+
+
+def test_pages_of_several_states(sides: Sides, tmp_path: Path) -> None:
+    """The error says what to name instead."""
+    for tag in ("develop", "v1"):
+        put(tmp_path / tag / "zlib/specs.md", page("zlib", tag, tag=tag))
+    with pytest.raises(CachelogError, match="has pages of several tags or dates; name the folder"):
+        sides.read(tmp_path)
+
+
 def test_files_are_compared_without_a_catalog(tmp_path: Path) -> None:
     """Only a ref needs a catalog."""
     sides = Sides(tmp_path / "none")
@@ -168,15 +191,18 @@ def write_cycle(path: Path) -> None:
     written(path, value)
 
 
-NEITHER = "is neither a lock file nor the index of a build cache or an installation"
+FORMS = "a lock file, the index of a build cache or an installation, or a cache page"
 WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda _: None, "does not exist"),
-    "folder": (Path.mkdir, "is a folder with neither a lock file nor the index"),
-    "empty": (Path.touch, NEITHER),
-    "text": (lambda path: path.write_text("# specs\n"), NEITHER),
-    "object": (lambda path: path.write_text("{}"), NEITHER),
+    "folder": (Path.mkdir, "has no cache pages"),
+    "empty": (Path.touch, "is empty"),
+    "text": (lambda path: path.write_text("# specs\n"), f"is not {FORMS}"),
+    "object": (lambda path: path.write_text("{}"), f"is not {FORMS}"),
     "half": (lambda path: path.write_text('{"roots": '), "is not valid JSON"),
-    "tags": (lambda path: written(path, {"develop": [{"label": "e4s", "url": "a"}]}), NEITHER),
+    "tags": (
+        lambda path: written(path, {"develop": [{"label": "e4s", "url": "a"}]}),
+        f"is a list of tags and stacks, not {FORMS}",
+    ),
     "old": (lambda path: written(path, lock_file([], [], 3)), "'3' is not a version"),
     "circle": (write_cycle, "depends on itself, which no spec can: zlib"),
 }

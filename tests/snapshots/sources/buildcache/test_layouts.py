@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
@@ -19,7 +17,6 @@ from snapshots.sources.buildcache.layouts import (
     BinaryPackage,
     BuildCache,
     cache_of,
-    cleartext,
     fetch,
     locate,
     parse_manifest,
@@ -195,15 +192,6 @@ def test_no_build_cache_over_http(server: Server) -> None:
 
 
 # -- manifests: parsing, and signed documents
-
-
-@given(st.text(st.characters(codec="ascii", exclude_characters="\r")))
-def test_cleartext_is_what_was_signed(document: str) -> None:
-    """The cleartext is the signed text, with any line endings, and dash-escaped lines restored."""
-    assert cleartext(signed(document), "m.json") == document.encode()
-    bare = b"-----BEGIN PGP SIGNED MESSAGE-----\n\n{}\n-----BEGIN PGP SIGNATURE-----\n"
-    for end in (b"\n", b"\r\n"):
-        assert cleartext(bare.replace(b"\n", end), "m.json") == b"{}"
 
 
 @pytest.mark.parametrize(

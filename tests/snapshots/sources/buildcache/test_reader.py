@@ -15,6 +15,7 @@ from snapshots.sources.buildcache.reader import StackIndex, is_recognized, named
 from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
+from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.folders import (
     blob,
     manifest,
@@ -111,7 +112,8 @@ def test_recognise(tmp_path: Path) -> None:
         str(put(tmp_path / "index.json", b' {"database": {}}')): True,
         (tmp_path / "index.json").as_uri(): True,
         str(put(tmp_path / "any.name", signed("{}"))): True,
-        str(put(tmp_path / "blob", gzip.compress(b"{}"))): False,
+        str(put(tmp_path / "blob", gzip.compress(b"{}"))): True,
+        str(put(tmp_path / "tarball", gzip.compress(b"install"))): False,
         str(tmp_path / "two"): True,
         str(tmp_path / "three"): True,
         str(tmp_path / "pages"): False,
@@ -367,7 +369,7 @@ STACK = {"label": "e4s", "url": "e4s"}
 @pytest.mark.parametrize(
     ("listed", "reason"),
     [
-        ([], "is neither an index"),
+        ([], "is a list of specs, .* not the index"),
         ({"database": []}, ", database: expected `object`, got `array`"),
         ({"spec": {"_meta": {}}, "buildinfo": {}}, "is the spec.json of one .*import the index.js"),
         (
@@ -596,3 +598,43 @@ def test_locations_without_views(tmp_path: Path) -> None:
             of_view("tools", *registry.split())
     with pytest.raises(InvalidArgument, match=r"'\.\./a' cannot name a view"):
         of_view("../a", tmp_path / "cache")
+
+
+def test_database_of_version_5(tmp_path: Path) -> None:
+    """Nodes and edges below their names are read as those of later versions are."""
+    compiler = {"name": "gcc", "version": "10.2.1"}
+    zlib = node("zlib", hash_of("zlib"), compiler=compiler, annotations=None)
+    end = {"name": "zlib", "hash": hash_of("zlib"), "type": ["build", "link"]}
+    hdf5 = node("hdf5", hash_of("hdf5"), compiler=compiler, annotations=None, dependencies=[end])
+    read = snapshots(put(tmp_path / "6.json", text(database(zlib, hdf5, version="6"))), "mine")
+    for spec in (zlib, hdf5):
+        edges = {edge.pop("name"): edge for edge in spec.pop("dependencies", [])}
+        below = {**spec, "full_hash": "f" * 32, **({"dependencies": edges} if edges else {})}
+        spec |= {"below": {below.pop("name"): below}}
+    nested = {"version": "5", "installs": {}}
+    nested["installs"] = {spec["hash"]: entry(spec["below"]) for spec in (zlib, hdf5)}
+    (snapshot,) = snapshots(put(tmp_path / "5.json", text({"database": nested})), "mine")
+    assert by_hash(snapshot) == by_hash(read[0])
+    assert {spec.name for spec in snapshot.content.specs()} == {"zlib", "hdf5"}
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"zlib": 7}, {"zlib": {}, "hdf5": {}}, {"zlib": {"dependencies": {"a": 7}}}]
+)
+def test_invalid_database_of_version_5(tmp_path: Path, spec: dict[str, Any]) -> None:
+    """The error names the entry."""
+    nested = {"database": {"version": "5", "installs": {"b" * 32: entry(spec)}}}
+    with pytest.raises(SourceError) as caught:
+        snapshots(put(tmp_path / "5.json", text(nested)), "mine")
+    assert (caught.value.key or "").startswith(f"installs.{'b' * 32}.spec")
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [("0.9.2", "older ones are not read"), ("4", "older ones are"), ("10", "newer ones need")],
+)
+def test_databases_of_other_versions(tmp_path: Path, version: str, reason: str) -> None:
+    """The error says whether the version is older or newer."""
+    file = put(tmp_path / "index.json", text(database(version=version)))
+    with pytest.raises(SourceError, match=f"{version}' is not a version that can .*{reason}"):
+        snapshots(file, "mine")
