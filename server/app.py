@@ -37,7 +37,7 @@ from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
 from server.http.cycles import DirectResponder
 from server.logs import AccessLog
-from server.metrics import Gauges, Recorder, SharedTallies, show_metrics
+from server.metrics import Metrics, note
 from server.pages.addresses import Address, PageRoute, Query, without_slash
 from server.pages.check import FORM, PLAN_FORM, CheckEndpoint, PlanEndpoint
 from server.pages.documents import DocumentRunner
@@ -133,17 +133,15 @@ def create_app(
         addresses,
     )
 
-    recorder = Recorder(Gauges(watch, library, answers, execution))
-    folder = Path(settings.metrics_dir) if settings.metrics_dir else None
-    tallies = SharedTallies(recorder, folder)
+    metrics = Metrics(watch, library, answers, execution)
     access_log = AccessLog(as_json=settings.log_format == "json")
-    observers: list[exchanges.Observer] = [recorder.note] if settings.metrics else []
+    observers: list[exchanges.Observer] = [note] if settings.metrics else []
     if settings.access_log:
         observers.append(access_log.note)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with watch.running(), tallies.running():
+        async with watch.running(), metrics.running():
             yield
         access_log.flush()
         lanes.close()
@@ -153,7 +151,7 @@ def create_app(
     schema_text = SchemaText(sender)
     routes: list[BaseRoute] = [
         Route(GRAPHQL_PATH, endpoint),
-        *([Route("/metrics", partial(show_metrics, tallies))] if settings.metrics else []),
+        *([Route("/metrics", metrics.show)] if settings.metrics else []),
         *(
             [
                 PageRoute(FORM.path, CheckEndpoint(pages, incoming)),

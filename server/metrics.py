@@ -1,30 +1,24 @@
-"""Metrics of a server for Prometheus: instruments, tallies, and ``/metrics``."""
+"""Metrics of a server for Prometheus, and ``/metrics``.
+
+If the variable PROMETHEUS_MULTIPROC_DIR names a folder, the processes of a server share their
+metrics in files there: https://prometheus.github.io/client_python/multiprocess/.
+"""
 
 import asyncio
-import logging
-import operator
 import os
 import resource
-import time
-from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from enum import Enum
+from functools import partial
 from heapq import nlargest
-from itertools import accumulate
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
-from prometheus_client.utils import floatToGoString
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,85 +31,8 @@ from snapshots.catalog.library import Library
 from snapshots.history import History
 from snapshots.program import cachelog_version
 
-
-class Kind(Enum):
-    """The type of an instrument, and how the values of several processes are combined."""
-
-    COUNTER = "sum over all processes, including ended ones"
-    HISTOGRAM = "sum over all processes, including ended ones, by bucket"
-    SUM = "sum over running processes"
-    LARGEST = "largest value of the running processes"
-
-
-class Instrument(msgspec.Struct, frozen=True):
-    """A metric; ``labels`` distinguish its values."""
-
-    name: str
-    kind: Kind
-    help: str
-    labels: tuple[str, ...] = ()
-
-
-REQUESTS = Instrument(
-    "cachelog_requests", Kind.COUNTER, "Requests that were answered, by HTTP status.", ("status",)
-)
-REFUSED = Instrument(
-    "cachelog_refused",
-    Kind.COUNTER,
-    "Requests that were answered with an error, by the code of the first.",
-    ("code",),
-)
-SECONDS = Instrument(
-    "cachelog_request_seconds",
-    Kind.HISTOGRAM,
-    "Time from a request's headers to the end of its answer, by operation; 'other' is for those "
-    "without a name, with errors, or not GraphQL.",
-    ("operation",),
-)
-ANSWER_BYTES = Instrument("cachelog_answer_bytes", Kind.COUNTER, "Bytes of answers' bodies.")
-CACHE_HITS = Instrument(
-    "cachelog_response_cache_hits", Kind.COUNTER, "Responses sent from the cache."
-)
-CACHE_BYTES = Instrument(
-    "cachelog_cache_bytes", Kind.SUM, "Bytes that are kept in memory, by cache.", ("cache",)
-)
-FRAMES = Instrument("cachelog_frames", Kind.SUM, "Revisions that are kept in memory.")
-REVISIONS = Instrument("cachelog_revisions", Kind.LARGEST, "Revisions in the catalog.")
-REFRESH_AGE = Instrument(
-    "cachelog_refresh_age_seconds",
-    Kind.LARGEST,
-    "Time since a process last read the list of revisions.",
-)
-LAST_IMPORT = Instrument(
-    "cachelog_last_import_timestamp_seconds",
-    Kind.LARGEST,
-    "When the last revision was published, in seconds since 1970.",
-)
-NEWEST_REVISION = Instrument(
-    "cachelog_newest_revision_timestamp_seconds",
-    Kind.LARGEST,
-    "When the newest revision of a series was taken, in seconds since 1970, for the series with "
-    "the newest revisions.",
-    ("series",),
-)
-PROCESSES = Instrument("cachelog_processes", Kind.SUM, "Processes that serve.")
-MEMORY = Instrument(
-    "cachelog_resident_memory_bytes", Kind.SUM, "Memory of all processes that serve."
-)
-DESCRIPTORS = Instrument(
-    "cachelog_open_descriptors", Kind.LARGEST, "Files and connections that one process has open."
-)
-MAX_DESCRIPTORS = Instrument(
-    "cachelog_max_descriptors",
-    Kind.LARGEST,
-    "Files and connections that one process may have open.",
-)
-BUILD = Instrument(
-    "cachelog_build_info", Kind.LARGEST, "Always 1; the label is the version.", ("version",)
-)
-
-INSTRUMENTS = tuple(value for value in [*globals().values()] if isinstance(value, Instrument))
-"""All instruments, in the order of their declarations."""
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that names the folder of several processes; prometheus-client reads it, too."""
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the histogram's buckets, in seconds; one more bucket is unbounded."""
@@ -124,176 +41,74 @@ MAX_LABELS = 50
 """Maximum number of values of a label from clients or errors; others count as ``other``."""
 
 OTHER = "other"
-
-
-Tally = dict[str, dict[str, list[float]]]
-"""Values by instrument and label; the label is empty for instruments without one.
-
-Most instruments have a single value. A histogram has the count of each bucket, followed by the sum
-in seconds.
-"""
-
-
-def add(total: Tally, tally: Tally, *, is_running: bool) -> None:
-    """Add the values of a process to a total; if it has ended, without its momentary values."""
-    for name, by_label in tally.items():
-        kind = _KINDS.get(name)  # None for an instrument of another version of cachelog
-        if kind is None:
-            continue
-        if kind in (Kind.SUM, Kind.LARGEST) and not is_running:
-            continue
-        of_all = total.setdefault(name, {})
-        for label, numbers in by_label.items():
-            both = max if kind is Kind.LARGEST else operator.add
-            of_all[label] = [*map(both, of_all[label], numbers)] if label in of_all else numbers
-
-
-class Recorder:
-    """Counts exchanges. ``gauges`` returns the momentary values, each with its label."""
-
-    def __init__(self, gauges: Callable[[], Iterable[tuple[Instrument, str, float]]]) -> None:
-        self._gauges = gauges
-        self._counted: Tally = {
-            REQUESTS.name: {},
-            REFUSED.name: {},
-            SECONDS.name: {},
-            ANSWER_BYTES.name: {"": [0.0]},
-        }
-
-    def note(self, exchange: Exchange) -> None:
-        """Count an exchange."""
-        counted = self._counted
-        _numbers(counted[REQUESTS.name], str(exchange.status))[0] += 1
-        counted[ANSWER_BYTES.name][""][0] += exchange.num_bytes
-        if exchange.code is not None:
-            _numbers(counted[REFUSED.name], exchange.code)[0] += 1
-        times = _numbers(counted[SECONDS.name], exchange.operation or OTHER, len(BUCKETS) + 2)
-        times[bisect_left(BUCKETS, exchange.seconds)] += 1
-        times[-1] += exchange.seconds
-
-    def tally(self) -> Tally:
-        """Return the current values of this process."""
-        tally = {
-            name: {label: [*numbers] for label, numbers in [*by_label.items()]}
-            for name, by_label in self._counted.items()
-        }
-        for instrument, label, value in self._gauges():
-            tally.setdefault(instrument.name, {})[label] = [value]
-        return tally
-
-
-def _numbers(by_label: dict[str, list[float]], label: str, size: int = 1) -> list[float]:
-    """Return the values of a label, or of ``other`` if it is new and too long or one too many."""
-    numbers = by_label.get(label)
-    if numbers is None:
-        is_taken = len(by_label) < MAX_LABELS and len(label) <= _MAX_LABEL_LENGTH
-        numbers = by_label.setdefault(label if is_taken else OTHER, [0.0] * size)
-    return numbers
-
-
 _MAX_LABEL_LENGTH = 100
-_KINDS = {one.name: one.kind for one in INSTRUMENTS}
+_MEASURE_SECONDS = 1.0
+
+REGISTRY = CollectorRegistry()
+"""The metrics of this process, which all its applications share."""
+
+_Sum = partial(Gauge, multiprocess_mode="livesum", registry=REGISTRY)
+_Largest = partial(Gauge, multiprocess_mode="livemax", registry=REGISTRY)
+
+REQUESTS = Counter(
+    "cachelog_requests",
+    "Requests that were answered, by HTTP status.",
+    ["status"],
+    registry=REGISTRY,
+)
+REFUSED = Counter(
+    "cachelog_refused",
+    "Requests that were answered with an error, by the code of the first.",
+    ["code"],
+    registry=REGISTRY,
+)
+SECONDS = Histogram(
+    "cachelog_request_seconds",
+    "Time from a request's headers to the end of its answer, by operation; 'other' is for those "
+    "without a name, with errors, or not GraphQL.",
+    ["operation"],
+    buckets=BUCKETS,
+    registry=REGISTRY,
+)
+ANSWER_BYTES = Counter("cachelog_answer_bytes", "Bytes of answers' bodies.", registry=REGISTRY)
+CACHE_HITS = Counter(
+    "cachelog_response_cache_hits", "Responses sent from the cache.", registry=REGISTRY
+)
+CACHE_BYTES = _Sum("cachelog_cache_bytes", "Bytes that are kept in memory, by cache.", ["cache"])
+FRAMES = _Sum("cachelog_frames", "Revisions that are kept in memory.")
+REFRESH_AGE = _Largest(
+    "cachelog_refresh_age_seconds", "Time since a process last read the list of revisions."
+)
+PROCESSES = _Sum("cachelog_processes", "Processes that serve.")
+MEMORY = _Sum("cachelog_resident_memory_bytes", "Memory of all processes that serve.")
+DESCRIPTORS = _Largest(
+    "cachelog_open_descriptors", "Files and connections that one process has open."
+)
+MAX_DESCRIPTORS = _Largest(
+    "cachelog_max_descriptors", "Files and connections that one process may have open."
+)
+
+_operations: set[str] = set()
+_codes: set[str] = set()
 
 
-_log = logging.getLogger("cachelog.server")
-
-WRITE_SECONDS = 1.0
-_RUNNING_SECONDS = 10.0
-"""A process that has not written for this time is considered ended."""
-
-_SUFFIX = ".tally"
-
-Written = tuple[float, Tally]
-"""The contents of a process's file: the time of writing, 0 after the end, and its values."""
+def _bounded(label: str, labels: set[str]) -> str:
+    """Return a label, or ``other`` if it is too long, or new and one too many."""
+    if label not in labels:
+        if len(labels) >= MAX_LABELS or len(label) > _MAX_LABEL_LENGTH:
+            return OTHER
+        labels.add(label)
+    return label
 
 
-class SharedTallies:
-    """The tallies of the processes that share a folder; without one, of this process alone.
-
-    The files of processes that have ended are kept, so that counters never decrease. If the folder
-    cannot be written to, such as when the disk is full, processes continue to serve. The log
-    records this once, and sharing resumes when writing succeeds.
-    """
-
-    def __init__(self, recorder: Recorder, folder: Path | None) -> None:
-        self._recorder = recorder
-        self._folder = folder
-        # Process ids are reused.
-        self._name = f"{os.getpid()}-{time.time_ns():x}{_SUFFIX}"
-        self._is_out = False
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Write regularly until the context ends, and a last time then."""
-        if self._folder is None:
-            yield
-            return
-        self._write(self._folder, time.time())
-        task = asyncio.create_task(self._write_again(self._folder))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-            self._write(self._folder, 0.0)
-
-    def total(self) -> Tally:
-        """Return the sum over all processes; values of others are about one second old."""
-        total = self._recorder.tally()
-        if self._folder is None:
-            return total
-        now = time.time()
-        for file in self._folder.glob(f"*{_SUFFIX}"):
-            if file.name != self._name:
-                moment, tally = msgspec.json.decode(file.read_bytes(), type=Written)
-                add(total, tally, is_running=now - moment < _RUNNING_SECONDS)
-        return total
-
-    def _write(self, folder: Path, moment: float) -> None:
-        new = folder / f"{self._name}.new"
-        try:
-            new.write_bytes(msgspec.json.encode((moment, self._recorder.tally())))
-            new.replace(folder / self._name)
-        except OSError as error:
-            if not self._is_out:
-                _log.warning("the numbers of this process cannot be shared: %s", error)
-            self._is_out = True
-        else:
-            self._is_out = False
-
-    async def _write_again(self, folder: Path) -> None:
-        while True:
-            await asyncio.sleep(WRITE_SECONDS)
-            self._write(folder, time.time())
-
-
-_BOUNDS = [*map(floatToGoString, BUCKETS), "+Inf"]
-
-
-async def show_metrics(tallies: SharedTallies, request: Request) -> Response:
-    """Answer with the metrics, in the newest format that the client accepts."""
-    encode, content_type = choose_encoder(request.headers.get("accept", ""))
-    total = await run_in_threadpool(tallies.total)
-    headers = {"content-type": content_type, "cache-control": "no-store"}
-    families = [_family(instrument, total) for instrument in INSTRUMENTS]
-    return Response(encode(SimpleNamespace(collect=lambda: families)), headers=headers)
-
-
-def _family(instrument: Instrument, tally: Tally) -> Metric:
-    name, text, labels = instrument.name, instrument.help, instrument.labels
-    numbers = sorted(tally.get(name, {}).items())
-    if instrument.kind is Kind.HISTOGRAM:
-        histogram = HistogramMetricFamily(name, text, labels=labels)
-        for label, (*counts, seconds) in numbers:
-            up_to = zip(_BOUNDS, map(float, accumulate(counts)), strict=True)
-            histogram.add_metric([label], list(up_to), seconds)
-        return histogram
-    is_counter = instrument.kind is Kind.COUNTER
-    family = (CounterMetricFamily if is_counter else GaugeMetricFamily)(name, text, labels=labels)
-    for label, (value,) in numbers:
-        family.add_metric([label] if labels else [], value)
-    return family
+def note(exchange: Exchange) -> None:
+    """Count an exchange."""
+    REQUESTS.labels(str(exchange.status)).inc()
+    ANSWER_BYTES.inc(exchange.num_bytes)
+    if exchange.code is not None:
+        REFUSED.labels(_bounded(exchange.code, _codes)).inc()
+    operation = _bounded(exchange.operation or OTHER, _operations)
+    SECONDS.labels(operation).observe(exchange.seconds)
 
 
 _OF_LIBRARY = (
@@ -309,50 +124,107 @@ _OF_LIBRARY = (
 """The caches of the library, by their attributes, which are also their labels."""
 
 
-class Gauges(msgspec.Struct, frozen=True):
-    """The momentary values of a server."""
+class Metrics(msgspec.Struct, frozen=True, eq=False):
+    """The momentary values of a server, and its page of metrics."""
 
     watch: CatalogWatch
     library: Library
     answers: Answers
     execution: Execution
 
-    def __call__(self) -> Iterator[tuple[Instrument, str, float]]:
-        """Yield each instrument with the value of its label, empty for none, and its value."""
-        yield CACHE_HITS, "", self.answers.responses.num_hits
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Share momentary values with other processes until the context ends."""
+        folder = os.environ.get(FOLDER)
+        if not folder:
+            yield
+            return
+        _forget_ended(folder)
+        task = asyncio.create_task(self._measure_again())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            self.measure()  # counters
+            mark_process_dead(os.getpid())
+
+    async def _measure_again(self) -> None:
+        while True:
+            self.measure()
+            await asyncio.sleep(_MEASURE_SECONDS)
+
+    def measure(self) -> None:
+        """Set the momentary values of this process; call it in the event loop."""
+        responses = self.answers.responses
+        CACHE_HITS.inc(responses.num_hits)
+        responses.num_hits = 0
         caches: dict[str, Any] = {name: getattr(self.library, name) for name in _OF_LIBRARY}
         caches |= {
-            "responses": self.answers.responses,
+            "responses": responses,
             "histories": self.execution.history_answers,
             "rows": self.execution.api.rows,
         }
         for name, cache in caches.items():
-            yield CACHE_BYTES, name, cache.num_bytes
-        yield FRAMES, "", self.library.frames.num_cached
-        yield from _of_history(self.watch.catalog.history)
-        yield REFRESH_AGE, "", self.watch.age
-        yield PROCESSES, "", 1
-        yield BUILD, cachelog_version(), 1
-        yield from _of_process()
+            CACHE_BYTES.labels(name).set(cache.num_bytes)
+        FRAMES.set(self.library.frames.num_cached)
+        REFRESH_AGE.set(self.watch.age)
+        PROCESSES.set(1)
+        with suppress(OSError):  # if the system reports them
+            pages = Path("/proc/self/statm").read_text("ascii").split()[1]
+            MEMORY.set(int(pages) * resource.getpagesize())
+            DESCRIPTORS.set(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
+        most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        MAX_DESCRIPTORS.set(float("inf") if most < 0 else most)
+
+    async def show(self, request: Request) -> Response:
+        """Answer with the metrics, in the newest format that the client accepts."""
+        encode, content_type = choose_encoder(request.headers.get("accept", ""))
+        headers = {"content-type": content_type, "cache-control": "no-store"}
+        self.measure()
+        return Response(await run_in_threadpool(encode, self), headers=headers)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of all processes, and those of the catalog as this process knows it."""
+        all_of_them = MultiProcessCollector(None) if os.environ.get(FOLDER) else REGISTRY
+        yield from all_of_them.collect()
+        yield from of_catalog(self.watch.catalog.history)
 
 
-def _of_history(history: History) -> Iterator[tuple[Instrument, str, float]]:
-    """Yield metrics of a history, with those of the series that have the newest revisions."""
-    yield REVISIONS, "", len(history.revisions)
-    if not history.revisions:
-        return
-    last = max(revision.published_at for revision in history.revisions)
-    yield LAST_IMPORT, "", last.timestamp()
-    newest = {name: history.of_series(name)[0].taken_at for name in history.series_names}
-    for name in nlargest(MAX_LABELS, newest, key=newest.__getitem__):
-        yield NEWEST_REVISION, name, newest[name].timestamp()
+def of_catalog(history: History) -> Iterator[Metric]:
+    """Yield the metrics of a catalog, which are the same in all processes."""
+    yield GaugeMetricFamily(
+        "cachelog_revisions", "Revisions in the catalog.", len(history.revisions)
+    )
+    last = GaugeMetricFamily(
+        "cachelog_last_import_timestamp_seconds",
+        "When the last revision was published, in seconds since 1970.",
+    )
+    if history.revisions:
+        published = max(revision.published_at for revision in history.revisions)
+        last.add_metric([], published.timestamp())
+    yield last
+    newest = GaugeMetricFamily(
+        "cachelog_newest_revision_timestamp_seconds",
+        "When the newest revision of a series was taken, in seconds since 1970, for the series "
+        "with the newest revisions.",
+        labels=["series"],
+    )
+    times = {name: history.of_series(name)[0].taken_at for name in history.series_names}
+    for name in nlargest(MAX_LABELS, times, key=times.__getitem__):
+        newest.add_metric([name], times[name].timestamp())
+    yield newest
+    build = GaugeMetricFamily(
+        "cachelog_build_info", "Always 1; the label is the version.", labels=["version"]
+    )
+    build.add_metric([cachelog_version()], 1)
+    yield build
 
 
-def _of_process() -> Iterator[tuple[Instrument, str, float]]:
-    """Yield the resources that this process uses, if the system reports them."""
-    with suppress(OSError):
-        pages = Path("/proc/self/statm").read_text("ascii").split()[1]
-        yield MEMORY, "", int(pages) * resource.getpagesize()
-        yield DESCRIPTORS, "", len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield MAX_DESCRIPTORS, "", float("inf") if most < 0 else most
+def _forget_ended(folder: str) -> None:
+    """Remove the momentary values of processes that ended without removing them."""
+    for file in Path(folder).glob("gauge_live*.db"):
+        number = file.stem.rpartition("_")[2]
+        if not Path("/proc", number).exists():
+            mark_process_dead(int(number))

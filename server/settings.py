@@ -190,9 +190,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Switch = True
     """Whether /metrics provides metrics for Prometheus."""
 
-    metrics_dir: Text = ""
-    """A folder in which the processes of a server share metrics; empty for a temporary one."""
-
     tracing: Switch = False
     """Whether OpenTelemetry spans are sent, as its own variables OTEL_* configure."""
 

@@ -224,7 +224,7 @@ class ResponseCache:
 
     def __init__(self, max_bytes: int) -> None:
         self.num_hits = 0
-        """Number of responses that were served from the cache; incremented by the callers."""
+        """Number of responses served from the cache and not yet counted; callers increment it."""
 
         self._cached: LRUCache[CacheKey, _Entry] = LRUCache(
             max_bytes, lambda entry: entry.num_bytes

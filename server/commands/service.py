@@ -15,6 +15,9 @@ from snapshots.errors import InvalidArgument
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
 
+_METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable of the folder in which processes share metrics, as prometheus-client reads it."""
+
 
 @catalog_command("serve", has_json=False)
 def serve_command(
@@ -61,8 +64,8 @@ def serve_command(
     links_of(settings.recipes_url, "")
     if settings.documents:
         read_manifest(Path(settings.documents))
-    if settings.metrics and settings.metrics_dir:
-        _require_folder(variable_of("metrics_dir"), settings.metrics_dir)
+    if folder := os.environ.get(_METRICS_FOLDER):
+        _require_folder(_METRICS_FOLDER, folder)
     opened = Catalog(catalog)
     opened.refresh(missing_ok=demo)
     if missing_assets(STATIC):
@@ -74,9 +77,9 @@ def serve_command(
         listening = held.enter_context(listening_socket(host, port))
         if not opened.history.revisions:
             _fill(opened, demo=demo)
-        if workers > 1 and settings.metrics and not settings.metrics_dir:
+        if workers > 1 and settings.metrics and not folder:
             folder = held.enter_context(TemporaryDirectory(prefix="cachelog-metrics-"))
-            os.environ[variable_of("metrics_dir")] = folder
+            os.environ[_METRICS_FOLDER] = folder
         # Each worker process builds the application from its environment.
         os.environ[variable_of("catalog")] = catalog
         console.print_text(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")

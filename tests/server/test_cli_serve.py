@@ -9,7 +9,6 @@ from typing import Any
 import httpx
 import pytest
 from deltalake import DeltaTable
-from msgspec.structs import replace
 
 from server.http.servers import listening_socket, url_of
 from server.settings import Settings, settings_from
@@ -101,18 +100,14 @@ def test_options_override_the_environment(tmp_path: Path, runs: list[Run]) -> No
     assert result.code == 0
     ((*run, settings),) = runs
     assert run == ["server.app:app_from_environ", f"http://127.0.0.1:{port}", 3]
-    assert settings.metrics_dir  # where the processes share their metrics
-    assert replace(settings, metrics_dir="") == Settings(
-        catalog=str(catalog), max_body=77, cors_origins=("https://a", "b")
-    )
+    assert settings == Settings(catalog=str(catalog), max_body=77, cors_origins=("https://a", "b"))
 
 
 def test_build_without_graphiql_is_reported(
     demo_catalog: Path, tmp_path: Path, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line says so, as the page then needs a CDN; the address has the actual port."""
-    settings: dict[str, Any] = {"metrics": "no", "metrics_dir": "/nowhere"}
-    result = cachelog("serve", "--port", 0, catalog=demo_catalog, **settings)
+    result = cachelog("serve", "--port", 0, catalog=demo_catalog)
     ((_, url, *_),) = runs
     assert result.out == f"cachelog serves {demo_catalog} at {url}/ (Ctrl+C stops it)\n"
     assert (url.endswith(":0"), result.err) == (False, "")
@@ -129,8 +124,15 @@ ERRORS: tuple[tuple[str, dict[str, str], str], ...] = (
     ("--host no.such.invalid --port 0", {}, "cannot listen on no.such.invalid port 0: "),
     ("", {"max_body": "many"}, "CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"),
     ("", {"recipes_url": "nowhere"}, "CACHELOG_RECIPES_URL: 'nowhere' is neither none, a URL"),
-    ("", {"metrics_dir": "{0}/no"}, "CACHELOG_METRICS_DIR: '{0}/no' is not a folder that can be "),
 )
+
+
+def test_missing_folder_of_metrics(demo_catalog: Path, runs: list[Run], tmp_path: Path) -> None:
+    """Nothing is served if the processes cannot share their metrics there."""
+    variables = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "no")}
+    result = cachelog("serve", catalog=demo_catalog, variables=variables)
+    assert (result.code, runs) == (1, [])
+    assert "/no' is not a folder that can be written to" in result.err
 
 
 @pytest.mark.parametrize(("options", "settings", "reason"), ERRORS)
