@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from server.terminal import console, parameters
-from server.terminal.completion import complete_range, complete_ref
+from server.terminal.completion import complete_ref
 from server.terminal.parameters import Flag, Head, InRef, Recipes, argument, format_option, option
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ _SCHEMA = click.Option(
 
 @parameters.catalog_command("gate", _SCHEMA, has_json=False)
 def gate_command(
-    base: Annotated[str, argument("BASE", shell_complete=complete_range)],
+    base: Annotated[str, argument("BASE", shell_complete=complete_ref)],
     head: Head,
     *,
     rules: Annotated[str, option(type=click.Path(), required=True, metavar="FILE")],

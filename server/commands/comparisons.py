@@ -42,8 +42,8 @@ NOT_COMPARED = 2
 def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
     from snapshots.changes.coverage import CoverageDimension
 
-    names = parameters.listed(text, completion.DIMENSIONS, "dimensions")
-    if twice := [name for name in completion.DIMENSIONS if names.count(name) > 1]:
+    names = parameters.listed(text, parameters.DIMENSIONS, "dimensions")
+    if twice := [name for name in parameters.DIMENSIONS if names.count(name) > 1]:
         raise InvalidArgument("dimensions", f"{', '.join(twice)} is named twice")
     return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
 
@@ -60,7 +60,7 @@ def diff_command(
     scope: _Scope,
     coverage: Annotated[
         "tuple[CoverageDimension, ...] | None",
-        option(type=_DIMENSIONS, shell_complete=completion.complete_dimensions, metavar="LIST"),
+        option(type=_DIMENSIONS, metavar="LIST"),
     ],
     spec: Annotated[str | None, option(metavar="QUERY")],
     exit_code: Flag,
@@ -147,9 +147,7 @@ def why_command(
     base: Base,
     words: Annotated[
         tuple[str, ...],
-        argument(
-            "[HEAD] [PACKAGE|/HASH]", nargs=-1, shell_complete=completion.complete_head_or_package
-        ),
+        argument("[HEAD] [PACKAGE|/HASH]", nargs=-1, shell_complete=completion.complete_package),
     ],
     *,
     commits: Flag,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from server.terminal import console, parameters
-from server.terminal.completion import complete_package_or_hash, complete_ref
+from server.terminal.completion import complete_package, complete_ref
 from server.terminal.parameters import Flag, Limit, Recipes, Series, Since, argument, option
 
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 @parameters.catalog_command("log")
 def log_command(
-    subject: Annotated[
-        str | None, argument("[PACKAGE|/HASH]", shell_complete=complete_package_or_hash)
-    ],
+    subject: Annotated[str | None, argument("[PACKAGE|/HASH]", shell_complete=complete_package)],
     *,
     series: Series,
     tag: parameters.Tag,
@@ -250,7 +248,7 @@ def recipes_command(
 
 @parameters.catalog_command("blame")
 def blame_command(
-    subject: Annotated[str, argument("PACKAGE|/HASH", shell_complete=complete_package_or_hash)],
+    subject: Annotated[str, argument("PACKAGE|/HASH", shell_complete=complete_package)],
     *,
     series: Series,
     limit: Annotated[int | None, parameters.limited(1)],

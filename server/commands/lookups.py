@@ -6,7 +6,7 @@ from typing import Annotated
 import click
 
 from server.terminal import console, parameters
-from server.terminal.completion import complete_query, complete_shown
+from server.terminal.completion import complete_package
 from server.terminal.parameters import InRef, Limit, Ref, Series, Stack, Tag, argument, option
 from snapshots.texts import counted
 
@@ -115,7 +115,7 @@ def stacks_command(ref: Ref, *, catalog: str) -> None:
 
 @parameters.catalog_command("find")
 def find_command(
-    words: Annotated[tuple[str, ...], argument("[SPEC]...", shell_complete=complete_query)],
+    words: Annotated[tuple[str, ...], argument("[SPEC]...", shell_complete=complete_package)],
     *,
     ref: InRef,
     stack: Stack,
@@ -175,7 +175,8 @@ def find_command(
 @parameters.catalog_command("show")
 def show_command(
     words: Annotated[
-        tuple[str, ...], argument("[REF] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_shown)
+        tuple[str, ...],
+        argument("[REF] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_package),
     ],
     *,
     series: Series,

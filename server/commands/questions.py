@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from server.terminal import parameters
-from server.terminal.completion import complete_package, complete_stack
+from server.terminal.completion import complete_package
 from server.terminal.parameters import InRef, Limit, Package, Recipes, Ref, Stack, argument, option
 from snapshots.errors import InvalidArgument
 
@@ -39,7 +39,7 @@ def twins_command(
     *,
     stacks: Annotated[
         tuple[str, ...],
-        option("--stack", metavar="NAME", multiple=True, shell_complete=complete_stack),
+        option("--stack", metavar="NAME", multiple=True),
     ],
     package: Package,
     limit: Annotated[int, parameters.limited(0, default=20)],

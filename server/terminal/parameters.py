@@ -28,7 +28,18 @@ SIDE_FORMS = (
     "an installation's .spack-db (./FILE)"
 )
 
-_DIMENSIONS = ", ".join(completion.DIMENSIONS)
+DIMENSIONS = (
+    "stack",
+    "target",
+    "operating-system",
+    "platform",
+    "compiler",
+    "compiler-name",
+    "version",
+)
+"""The dimensions of coverage, by their names on the command line."""
+
+_DIMENSIONS = ", ".join(DIMENSIONS)
 _FORMS = {"SIDE": SIDE_FORMS, "REF": REF_FORMS, "LATEST": LATEST, "DIMENSIONS": _DIMENSIONS}
 """What descriptions of parameters say by ``{NAME}``."""
 
@@ -247,8 +258,8 @@ def _declared(annotations: Mapping[str, Any]) -> Iterator[click.Parameter]:
 
 Flag = Annotated[bool, option(is_flag=True)]
 Series = Annotated[str | None, option(metavar="NAME", shell_complete=completion.complete_series)]
-Stack = Annotated[str | None, option(metavar="NAME", shell_complete=completion.complete_stack)]
-Tag = Annotated[str | None, option(metavar="TAG", shell_complete=completion.complete_tag)]
+Stack = Annotated[str | None, option(metavar="NAME")]
+Tag = Annotated[str | None, option(metavar="TAG", shell_complete=completion.complete_ref)]
 Limit = Annotated[int | None, limited(0)]
 Output = Annotated[Path | None, option("--output", "-o", type=FILE, metavar="FILE")]
 Since = Annotated[
@@ -308,7 +319,7 @@ Base = Annotated[
     str | None,
     argument(
         "[BASE]",
-        shell_complete=completion.complete_range,
+        shell_complete=completion.complete_ref,
         help=f"The base: {SIDE_FORMS}. BASE..HEAD or BASE...HEAD names both at once. "
         "Without BASE and HEAD, the newest revision of develop (without develop, of the series "
         "with the most revisions) is compared with the previous one.",

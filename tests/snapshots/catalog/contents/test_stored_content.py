@@ -1,7 +1,6 @@
 """The bytes of a content decode to the same frame as its records, with and without a base."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from unittest import mock
@@ -13,8 +12,6 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.catalog import recent_rows
-from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.completions import Names
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.overlays import Base, Bases, folder_of, whole
 from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
@@ -41,9 +38,7 @@ from tests.snapshots.factories import (
     NAMES,
     SPECS,
     a_revision,
-    a_snapshot,
     a_spec,
-    day,
     digest_of,
     hash_of,
     seeded,
@@ -245,38 +240,6 @@ def test_last_contents_are_cached(monkeypatch: pytest.MonkeyPatch, most: int, ca
     assert [*recent.noted(rows.values())] == [*rows.values()]
     assert [*recent.contents] == [rows[label].digest for label in cached]
     assert 1 <= len(recent.pairs) <= 1 + most
-
-
-# -- names for completions
-
-
-SHARED = [
-    a_spec(f"kept {number}", name=f"package-{number}", stacks=("e4s",)) for number in range(5)
-]
-REMOVED = a_spec("lost", name="lost", stacks=("old",))
-COMPILER = a_spec("gcc", name="gcc", stacks=())
-NEW = a_spec("new", name="new", stacks=("hep",))
-
-
-@pytest.mark.parametrize("form", ["all rows", "overlay"])
-def test_packages_and_stacks_of_each_revision(form: str, tmp_path: Path) -> None:
-    """They are those of the content alone, also if its rows are stored as an overlay."""
-    catalog = Catalog(str(tmp_path / "catalog"))
-    is_overlay = form == "overlay"
-    states = [SHARED, [*SHARED[1:], REMOVED], [*SHARED[1:], NEW]]
-    with laid_always() if is_overlay else nullcontext():
-        catalog.publish(
-            replace(a_snapshot([], "develop", day(number)), content=Content.of(specs, [COMPILER]))
-            for number, specs in enumerate(states)
-        )
-    names = Names(catalog.location)
-    assert names.history.digests == catalog.history.digests
-    for revision, specs in zip(reversed(catalog.history.revisions), states, strict=True):
-        num_files = 2 if is_overlay and specs is not states[0] else 1
-        assert len(catalog.files_of(revision.digest)) == num_files
-        assert sorted(names.packages(revision.digest)) == sorted({spec.name for spec in specs})
-        stacks = {stack for spec in specs for stack in spec.stacks}
-        assert sorted(names.stacks(revision.digest)) == sorted(stacks)
 
 
 @pytest.mark.parametrize(
