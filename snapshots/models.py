@@ -205,6 +205,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
       build cache.
     - installed_at: When it was installed: RFC 3339, in UTC, to the second. Null where it is in a
       build cache.
+    - checksum: The binary package's checksum, ALGORITHM:CHECKSUM, where it is known. With another
+      one, the binary was replaced under the same hash.
     """
 
     hash: Annotated[str, Fact(check=names.checked_hash, encoding=Encoding.KEY, is_compared=False)]
@@ -277,6 +279,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_exceptional=True,
         ),
     ] = None
+
+    checksum: Annotated[str | None, Fact(check=names.checked_binary_checksum)] = None
 
     @property
     def short(self) -> str:

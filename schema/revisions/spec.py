@@ -216,6 +216,7 @@ _JSON_BYTES = {
     "external_modules": 100,
     "build_spec": 64,
     "installed_at": 22,
+    "checksum": 74,
 }
 """JSON sizes of long facts, in bytes, for the largest packages of real caches."""
 

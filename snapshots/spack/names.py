@@ -82,6 +82,7 @@ Check = Callable[[str], str]
 _WORD = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]{{0,{WORD_LENGTH_MAX - 1}}}")
 _MOMENT = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9]Z")
 _CHECKSUM = re.compile(rf"(?=.{{1,{WORD_LENGTH_MAX}}}\Z)[A-Za-z0-9+/_-]+={{0,6}}")
+_BINARY_CHECKSUM = re.compile(r"[a-z0-9]{1,16}:[0-9a-f]{32,128}")
 _URL = re.compile(rf"(?i:{'|'.join(URL_SCHEMES)})://\S+")
 _NOT_IN_URLS = re.compile(r'["<>\\^`{|} ]')
 
@@ -136,6 +137,9 @@ checked_word = _checker(
 )
 """Check a single word: a platform, an operating system, a target, a namespace."""
 
+checked_binary_checksum = _checker(
+    _BINARY_CHECKSUM.fullmatch, "{} is not a checksum of a binary: ALGORITHM:HEXADECIMAL"
+)
 checked_checksum = _checker(_CHECKSUM.fullmatch, "{} is not a checksum")
 """Check a hash in any encoding that Spack uses."""
 

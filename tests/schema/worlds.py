@@ -221,6 +221,7 @@ def _spec(draw: random.Random) -> Spec:
         spec_format=rare.choice((None, 5, 6)),
         explicit=rare.choice((None, False, True)),
         installed_at=rare.choice((None, "2025-03-30T12:00:00Z")),
+        checksum=rare.choice((None, f"sha256:{'a' * 64}", f"sha256:{'b' * 64}")),
     )
 
 

@@ -83,6 +83,7 @@ def full_spec(label: str = "a", **facts: Any) -> Spec:
             "spec_format": 6,
             "explicit": True,
             "installed_at": "2025-03-30T12:00:00Z",
+            "checksum": f"sha256:{'a' * 64}",
             "dependencies": (
                 Dependency("gcc", hash_of("gcc"), ("build",), ("c", "cxx")),
                 Dependency("zlib", hash_of("zlib"), ("build", "link")),
@@ -161,6 +162,7 @@ def random_facts(random: Random) -> dict[str, Any]:
         "spec_format": random.choice((None, 5, 6)),
         "explicit": random.choice((None, False, True)),
         "installed_at": random.choice((None, "2025-03-30T12:00:00Z")),
+        "checksum": random.choice((None, f"sha256:{'a' * 64}", f"sha256:{'b' * 64}")),
     }
 
 

@@ -6,8 +6,9 @@ names the index as a blob, whose path contains its checksum. Public lists name s
 A file can also be an index.
 
 A cache of layout 3 without an index has ``v3/manifests/spec/NAME/NAME-VERSION-HASH
-.spec.manifest.json`` for each spec, which names the blobs of the spec and of its package. The
-manifests are listed, and the specs are read one by one.
+.spec.manifest.json`` for each spec, which names the blobs of the spec and of its package; one of
+layout 2 has ``build_cache/ARCH-COMPILER-NAME-VERSION-HASH.spec.json``, or ``.spec.json.sig`` if it
+is signed. These are listed, and the specs are read one by one.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_b
 from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
 from snapshots.sources.reports import Report
 from snapshots.sources.transport import RemoteFile, Transport
-from snapshots.spack.names import is_name
+from snapshots.spack.names import checked_binary_checksum, is_name
 from snapshots.texts import quoted
 
 # -- caches
@@ -139,6 +140,7 @@ INSTALLATION_INDEX = ".spack-db/index.json"
 
 _INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", _MANIFEST, INSTALLATION_INDEX)
 _LAYOUT_3_MARK = "v3/layout.json"
+_LAYOUT_2_SPECS = "build_cache"
 _LAYOUT_3_SPECS = "v3/manifests/spec"
 _VIEW_INDEX = re.compile(rf".*/{_LAYOUT_3_INDEXES}/(?P<view>[^/]+)/{re.escape(_MANIFEST)}")
 _MAX_VIEWS = 20
@@ -154,7 +156,7 @@ class IndexLocation(msgspec.Struct, frozen=True):
     """The location of an index or its manifest, and the build cache that it belongs to.
 
     If the cache has no index, ``is_listed`` is true, and the location is the folder of the specs'
-    manifests.
+    manifests, or of their documents in layout 2.
     """
 
     location: str
@@ -221,7 +223,10 @@ class FetchedIndex(msgspec.Struct, frozen=True, kw_only=True):
 
 def looks_like_build_cache(folder: Path) -> bool:
     """Return whether a folder looks like a build cache, without opening files. Raises OSError."""
-    return any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK))
+    if any((folder / file).is_file() for file in (*_INDEX_FILES, _LAYOUT_3_MARK)):
+        return True
+    specs = folder / _LAYOUT_2_SPECS
+    return specs.is_dir() and any(_DOCUMENT.fullmatch(file.name) for file in specs.iterdir())
 
 
 def locate(location: str, transport: Transport) -> IndexLocation:
@@ -251,6 +256,12 @@ def locate(location: str, transport: Transport) -> IndexLocation:
         raise SourceError(location, f"{reason}; {advice} 'spack buildcache update-index'")
     if not is_url(location) and not Path(location).exists():
         raise SourceError(location, "does not exist")
+    folder = join(location, _LAYOUT_2_SPECS)
+    if transport.can_list(folder) and (is_url(location) or Path(folder).is_dir()):
+        with suppress(SourceError):  # that there is no index is the better reason
+            if any(_DOCUMENT.fullmatch(file.location) for file in transport.listing(folder)):
+                cache = cache_of(join(location, LAYOUT_2_INDEX))
+                return IndexLocation(folder, cache, is_listed=True)
     if transport.can_list(location) and is_url(location):
         try:
             transport.read(join(location, LAYOUT_3_INDEX))
@@ -392,10 +403,16 @@ def _hash_file(location: str, transport: Transport) -> Checksum | None:
 
 
 class BinaryPackage(msgspec.Struct, frozen=True):
-    """The binary package of a spec: its size in bytes, and its path in the cache."""
+    """The binary package of a spec, as the document of the spec or its manifest states it.
 
-    size: int
-    path: str
+    - size: Its size in bytes.
+    - path: Its path in the cache.
+    - checksum: ALGORITHM:CHECKSUM.
+    """
+
+    size: int | None = None
+    path: str | None = None
+    checksum: str | None = None
 
 
 def read_packages(
@@ -473,13 +490,15 @@ def packages_at(
 
 
 def _package_key(location: str) -> str:
-    return f"package {public(location)}"
+    return f"binary {public(location)}"
 
 
 def package_of(manifest: BlobManifest, location: str) -> BinaryPackage:
     """Return the package in a spec's manifest. Raises SourceError if there is none."""
     blob = _blob_of(manifest, "package", location)
-    return BinaryPackage(blob.content_length, blob.path)
+    return BinaryPackage(
+        blob.content_length, blob.path, f"{blob.checksum_algorithm}:{blob.checksum}"
+    )
 
 
 _MEDIA_TYPES = {
@@ -498,8 +517,9 @@ def _blob_of(manifest: BlobManifest, content: str, location: str) -> Blob:
 
 # -- a cache without an index
 
-_SUFFIX = ".spec.manifest.json"
-_HASH = re.compile(rf".*-(?P<hash>[a-z2-7]{{32}}){re.escape(_SUFFIX)}")
+_MANIFEST_NAME = re.compile(r".*-(?P<hash>[a-z2-7]{32})\.spec\.manifest\.json")
+_DOCUMENT = re.compile(r".*-(?P<hash>[a-z2-7]{32})\.spec\.json(?:\.sig)?")
+_SPEC_FILE = re.compile(r".*\.spec\.(?:manifest\.json|json|json\.sig)")
 _DOCUMENT_BYTES = 64 << 20
 
 
@@ -584,7 +604,7 @@ def read_specs(index: IndexLocation, transport: Transport) -> ListedSpecs:
     assert index.cache is not None  # noqa: S101 - only the specs of a cache are listed
     base = index.cache.base
 
-    def read(location: str) -> PublishedSpec:
+    def read_manifest(location: str) -> PublishedSpec:
         manifest = parse_manifest(transport.read(location), location)
         blob = _blob_of(manifest, "spec", location)
         url = join(base, blob.path)
@@ -595,10 +615,22 @@ def read_specs(index: IndexLocation, transport: Transport) -> ListedSpecs:
         package = package_of(manifest, location)
         return PublishedSpec(bytes(document), package, blob.checksum, manifest.signed)
 
+    def read_document(location: str) -> PublishedSpec:
+        data = transport.read(location)
+        document = cleartext(data, location)
+        checksum = decode_json(document, _Checksummed, location).binary_cache_checksum
+        package = BinaryPackage(checksum=str(checksum) if checksum else None)
+        digest = hashlib.sha256(data).hexdigest()
+        return PublishedSpec(bytes(document), package, digest, is_signed(data))
+
+    is_layout_3 = index.cache.layout == 3
     manifests = [
         SpecManifest(digest, file.location, _key(file))
-        for digest, file in _manifests(index.location, transport).items()
+        for digest, file in _specs_below(
+            index.location, _MANIFEST_NAME if is_layout_3 else _DOCUMENT, transport
+        ).items()
     ]
+    read = read_manifest if is_layout_3 else read_document
     specs, packages, checksums = read_published(base, manifests, read, transport)
     lines = sorted(f"{digest} {checksum}\n" for digest, checksum in checksums.items())
     version = hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -607,23 +639,45 @@ def read_specs(index: IndexLocation, transport: Transport) -> ListedSpecs:
 
 def _key(file: RemoteFile) -> str | None:
     """Return the key of a manifest in the cache folder; None for a file, as reading it is cheap."""
-    return f"spec {public(file.location)} {file.version}" if file.version else None
+    return f"document {public(file.location)} {file.version}" if file.version else None
 
 
-def _manifests(folder: str, transport: Transport) -> Mapping[str, RemoteFile]:
-    """Return the manifests of specs below a folder, by the hashes in their names."""
-    manifests: dict[str, RemoteFile] = {}
+class _BinaryChecksum(msgspec.Struct):
+    hash_algorithm: str
+    hash: str
+
+    def __post_init__(self) -> None:
+        checked_binary_checksum(str(self))
+
+    def __str__(self) -> str:
+        return f"{self.hash_algorithm}:{self.hash}"
+
+
+class _Checksummed(msgspec.Struct):
+    binary_cache_checksum: _BinaryChecksum | None = None
+
+
+def _specs_below(
+    folder: str, names: re.Pattern[str], transport: Transport
+) -> Mapping[str, RemoteFile]:
+    """Return the manifests or documents of specs below a folder, by the hashes in their names.
+
+    A signed document replaces the unsigned one of the same spec.
+    """
+    files: dict[str, RemoteFile] = {}
     for listed in transport.listing(folder):
-        if not listed.location.endswith(_SUFFIX):
+        if _SPEC_FILE.fullmatch(listed.location) is None:
             continue
-        match = _HASH.fullmatch(listed.location)
+        match = names.fullmatch(listed.location)
         if match is None:
             transport.report.bad(SourceError(listed.location, "has no hash in its name"))
-        elif first := manifests.get(match["hash"]):
+            continue
+        first = files.get(match["hash"])
+        if first is None or listed.location == f"{first.location}.sig":
+            files[match["hash"]] = listed
+        else:
             reason = f"is of the spec that {first.location} is of, too"
             transport.report.bad(SourceError(listed.location, reason))
-        else:
-            manifests[match["hash"]] = listed
-    if not manifests:
+    if not files:
         raise SourceError(folder, "contains no specs, and the build cache has no index")
-    return manifests
+    return files

@@ -173,7 +173,7 @@ class Registry:
         for tag in tags:
             url = self._manifest_url(tag)
             digest = tag.removesuffix(SUFFIX)[-_HASH_LENGTH:]
-            manifests.append(layouts.SpecManifest(digest, url, url))
+            manifests.append(layouts.SpecManifest(digest, url, f"document {url}"))
         specs, packages, _ = layouts.read_published(
             location, manifests, self._spec_image, self._transport
         )
@@ -280,7 +280,7 @@ def _package(image: Image, location: str) -> layouts.BinaryPackage:
     if not image.layers:
         raise SourceError(location, "names no layer with the binary", key="layers")
     binary = image.layers[-1]
-    return layouts.BinaryPackage(binary.size, f"blobs/{binary.digest}")
+    return layouts.BinaryPackage(binary.size, f"blobs/{binary.digest}", binary.digest)
 
 
 # -- authorization

@@ -219,13 +219,14 @@ class MergedIndexes:
             cache = self._homes[digest].cache
             package = packages.get(digest)
             tarball = cache.tarball(spec) if cache else None
-            if package and cache:
+            if package and package.path and cache:
                 tarball = link(cache.base, package.path)
             yield msgspec.structs.replace(
                 spec,
                 stacks=shared.setdefault(stacks, stacks),
                 size=package.size if package else None,
                 tarball=tarball,
+                checksum=package.checksum if package else None,
             )
 
     def outside(self) -> Iterator[models.Spec]:

@@ -65,6 +65,19 @@ def put_specs(folder: Path, index: dict[str, Any]) -> dict[str, Path]:
     return manifests
 
 
+def put_documents(folder: Path, index: dict[str, Any], *, is_signed: bool = False) -> list[Path]:
+    """Write a build cache of layout 2 without an index; each checksum is that of its document."""
+    files = []
+    for digest, document in documents_of(index).items():
+        checksum = {"hash_algorithm": "sha256", "hash": hashlib.sha256(text(document)).hexdigest()}
+        published = json.dumps(document | {"binary_cache_checksum": checksum})
+        spec = document["spec"]["nodes"][0]
+        name = f"linux-any-any-none-none-{spec['name']}-{spec['version']}-{digest}.spec.json"
+        file = folder / "build_cache" / (f"{name}.sig" if is_signed else name)
+        files.append(put(file, signed(published) if is_signed else published.encode()))
+    return files
+
+
 def put_blob_index(folder: Path, index: Any, *, packed: bool = True) -> str:
     """Write an index as a blob of a build cache; return the path below the folder."""
     data = gzip.compress(text(index), mtime=0) if packed else text(index)

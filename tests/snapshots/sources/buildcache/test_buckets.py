@@ -31,7 +31,12 @@ from snapshots.sources.settings import ReadSettings, S3Access
 from snapshots.sources.transport import Transport
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.catalog.emulators import Emulator
-from tests.snapshots.sources.buildcache.folders import put_layout_3, put_specs, text
+from tests.snapshots.sources.buildcache.folders import (
+    put_documents,
+    put_layout_3,
+    put_specs,
+    text,
+)
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     RUNTIME,
@@ -192,7 +197,8 @@ def test_cache_in_a_bucket(emulator: Emulator, tmp_path: Path, is_signed: bool) 
     settings = at(emulator.url, signed=is_signed)
     put_layout_3(tmp_path / "indexed", text(small_database()))
     put_specs(tmp_path / "listed", small_database())
-    for name in ("indexed", "listed"):
+    put_documents(tmp_path / "documents", small_database(), is_signed=True)
+    for name in ("indexed", "listed", "documents"):
         prefix = f"{name}-{is_signed}"
         fill(emulator, tmp_path / name, prefix)
         (remote,) = snapshots(f"s3://bucket/{prefix}", "mine", settings=settings)

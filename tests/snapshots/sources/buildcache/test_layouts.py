@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.models import Spec
@@ -34,6 +35,7 @@ from tests.snapshots.sources.buildcache.folders import (
     manifest,
     put,
     put_blob,
+    put_documents,
     put_layout_2,
     put_layout_3,
     put_specs,
@@ -45,6 +47,7 @@ from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     RUNTIME,
     WRAPPER,
+    documents_of,
     node,
     small_database,
     spec_document,
@@ -258,6 +261,8 @@ def test_specs_are_read_one_by_one(tmp_path: Path) -> None:
     assert report.warnings == [UNVERIFIED]
     sizes = {digest: spec.size for digest, spec in by_hash(listed).items()}
     assert sizes == {WRAPPER: 0, RUNTIME: 1, LIBELF: 2}
+    checksums = {spec.checksum for spec in listed.content.specs()}
+    assert checksums == {f"sha256:{'ab' * 32}"}
     tarball = by_hash(listed)[LIBELF].tarball
     assert tarball == (tmp_path / "blobs/sha256/ab" / ("ab" * 32)).as_uri()
     assert listed.source == again.source
@@ -332,7 +337,7 @@ def test_empty_cache(tmp_path: Path) -> None:
 # -- sizes of packages
 
 
-PACKAGE = BinaryPackage(1234, f"blobs/sha256/ab/{CHECKSUM}")
+PACKAGE = BinaryPackage(1234, f"blobs/sha256/ab/{CHECKSUM}", f"sha256:{CHECKSUM}")
 
 
 def packages(
@@ -403,3 +408,59 @@ def test_unusable_cache(server: Server, tmp_path: Path, path: str) -> None:
     assert warning.startswith(
         f"{folder}/documents.sqlite3: cannot store documents; delete it if it is damaged: "
     )
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_documents_of_layout_2(tmp_path: Path, is_signed: bool) -> None:
+    """Specs are read from their documents, signed or not, with the checksums of their binaries."""
+    put_documents(tmp_path, small_database(), is_signed=is_signed)
+    report = Report()
+    (listed,) = snapshots(tmp_path, "mine", report=report)
+    assert report.warnings == ([UNVERIFIED] if is_signed else [])
+    specs = by_hash(listed)
+    assert set(specs) == {WRAPPER, RUNTIME, LIBELF}
+    assert [spec.name for spec in listed.content.outside.specs] == ["gcc"]
+    document = documents_of(small_database())[LIBELF]
+    assert specs[LIBELF].checksum == f"sha256:{hashlib.sha256(text(document)).hexdigest()}"
+    assert (specs[LIBELF].tarball or "").endswith(f"libelf-0.8.13-{LIBELF}.spack")
+    put_layout_2(tmp_path, text(small_database()))
+    (indexed,) = snapshots(tmp_path, "mine")
+    assert {digest: replace(spec, checksum=None) for digest, spec in specs.items()} == by_hash(
+        indexed
+    )
+
+
+def test_signed_and_unsigned_documents(tmp_path: Path) -> None:
+    """The signed document of a spec replaces the unsigned one; the version names both."""
+    put_documents(tmp_path, small_database())
+    (unsigned,) = snapshots(tmp_path, "mine")
+    put_documents(tmp_path, small_database(), is_signed=True)
+    (both,) = snapshots(tmp_path, "mine")
+    assert by_hash(both) == by_hash(unsigned)
+    assert both.source.version != unsigned.source.version
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        (f"a-{GCC}.spec.json", b"{", "is not valid JSON"),
+        (f"a-{GCC}.spec.json.sig", signed("{}")[:60], "breaks off"),
+        (f"a-{GCC}.spec.json", b"{}", "spec: is missing"),
+        ("a.spec.json", b"{}", "has no hash in its name"),
+        (
+            f"a-{GCC}.spec.json",
+            b'{"binary_cache_checksum": {"hash_algorithm": "md5", "hash": "../"}}',
+            "binary_cache_checksum: 'md5:../' is not a checksum",
+        ),
+    ],
+)
+def test_bad_documents(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
+    """Each is an error that names it, or is skipped."""
+    put_documents(tmp_path, small_database())
+    put(tmp_path / "build_cache" / name, data)
+    with pytest.raises(SourceError, match=f"{name}.*{reason}"):
+        snapshots(tmp_path, "mine")
+    report = Report(skip_bad=True)
+    (snapshot,) = snapshots(tmp_path, "mine", report=report)
+    assert set(by_hash(snapshot)) == {WRAPPER, RUNTIME, LIBELF}
+    assert [error.location.endswith(name) for error in report.skipped] == [True]

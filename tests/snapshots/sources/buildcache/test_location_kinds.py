@@ -17,6 +17,7 @@ from tests import real_data
 from tests.snapshots.sources.buildcache.folders import (
     put,
     put_blob_index,
+    put_documents,
     put_installation,
     put_layout_2,
     put_layout_3,
@@ -75,6 +76,12 @@ def without_index(index: Index, folder: Path, _: Server) -> str:
     return str(folder)
 
 
+def as_documents(index: Index, folder: Path, _: Server) -> str:
+    """Write a build cache of layout 2 that has no index."""
+    put_documents(folder, index)
+    return str(folder)
+
+
 def as_list(index: Index, folder: Path, server: Server) -> str:
     """Serve a public list of one tag with one stack, whose index is a blob."""
     stack = {"label": "e4s", "url": f"e4s/{put_blob_index(folder / 'e4s', index)}"}
@@ -117,6 +124,7 @@ WAYS = (
     in_registry,
     in_registry_by_tags,
     without_index,
+    as_documents,
 )
 
 
@@ -130,7 +138,8 @@ def read_one(location: str) -> Snapshot:
 
 def common_facts(snapshot: Snapshot) -> dict[str, Spec]:
     """Return all specs with the facts of every kind of location, by their hashes."""
-    optional = {"tarball": None, "size": None, "explicit": None, "installed_at": None}
+    names = ("tarball", "size", "checksum", "explicit", "installed_at")
+    optional = dict.fromkeys(names)
     specs = by_hash(snapshot) | {spec.hash: spec for spec in snapshot.content.outside.specs}
     return {digest: replace(spec, stacks=(), **optional) for digest, spec in specs.items()}
 
