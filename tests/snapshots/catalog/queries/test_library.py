@@ -10,7 +10,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.errors import ConstraintSyntaxError
+from snapshots.errors import CatalogError, ConstraintSyntaxError
 from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec, hash_of
 
 THREADS = 8
@@ -71,6 +71,76 @@ def test_computed_once_for_many_threads(maker: Maker) -> None:
     assert get_concurrently(maker, lambda: cache.get("a")) == ["aa"] * THREADS
     assert cache.get("a") == "aa"
     assert maker.made == {"a": 1}
+
+
+def test_failure_to_count(maker: Maker) -> None:
+    """After a failure to determine the size, the next request does not block."""
+    failures = [MemoryError()]
+
+    def size(text: str) -> int:
+        if failures:
+            raise failures.pop()
+        return len(text)
+
+    cache = SharedCache(maker, 100, size)
+    with pytest.raises(MemoryError):
+        cache.get("a")
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(cache.get, "a").result(10) == "aa"
+
+
+def test_other_keys_do_not_wait(maker: Maker) -> None:
+    """While one value is being computed, others can be computed and returned."""
+    cache: SharedCache[str, str] = SharedCache(
+        lambda key: maker(key) if key == "slow" else key, 100, len
+    )
+    maker.may_end.clear()
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(cache.get, "slow")
+        while not maker.made:
+            time.sleep(0.001)
+        assert cache.get("fast") == "fast"
+        assert cache.peek("slow") is None
+        assert not slow.done()
+        maker.may_end.set()
+        assert slow.result() == "slowslow"
+
+
+def test_least_recently_used_is_dropped(maker: Maker) -> None:
+    """Values are dropped as soon as the total would exceed the bound."""
+    cache = SharedCache(maker, 6, len)
+    for key in ("a", "b", "c"):
+        cache.get(key)
+    assert cache.get("a") == "aa"
+    cache.get("d")
+    assert [cache.peek(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
+    cache.get("wide")
+    assert cache.peek("wide") is None
+    cache.get("big")
+    assert [key for key in ("a", "c", "d", "big") if cache.peek(key)] == ["big"]
+    assert maker.made["wide"] == 1
+
+
+def test_values_larger_than_the_bound(maker: Maker) -> None:
+    """They are computed for each request, and returned to all that wait."""
+    cache = SharedCache(maker, 1, len)
+    assert get_concurrently(maker, lambda: cache.get("a")) == ["aa"] * THREADS
+    made = maker.made["a"]
+    assert cache.peek("a") is None
+    assert cache.get("a") == "aa"
+    assert maker.made["a"] == made + 1
+
+
+@pytest.mark.parametrize("failure", [CatalogError("catalog", "is gone"), KeyboardInterrupt()])
+def test_failures_are_not_cached(maker: Maker, failure: BaseException) -> None:
+    """All waiting threads get the error; the next request computes the value again."""
+    cache = SharedCache(maker, 100, len)
+    maker.failure = failure
+    assert get_concurrently(maker, lambda: cache.get("a")) == [failure] * THREADS
+    assert maker.made == {"a": 1}
+    assert cache.peek("a") is None
+    maker.failure = None
+    assert cache.get("a") == "aa"
 
 
 @pytest.fixture(scope="module")
