@@ -1,7 +1,9 @@
 """The API as a single object, which executes documents."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -17,8 +19,8 @@ from schema.documents.bounds import Refusal, refused_variables
 from schema.documents.documents import MAX_CACHED_BYTES, Document, Documents
 from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
 from schema.execution.budget import BudgetExceeded
-from schema.execution.compiled import NotCompilable
-from schema.execution.executor import RenderingExecutor
+from schema.execution.compiled import Fallback
+from schema.execution.executor import BudgetedExecutor
 from schema.execution.row_cache import ROW_BYTES, RowCache
 from schema.fields import gql
 from schema.limits import Limits
@@ -33,7 +35,7 @@ SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 schema = strawberry.Schema(
     query=Query,
     types=[Revision, Tag, Package, SpecType, Stack],
-    execution_context_class=RenderingExecutor,
+    execution_context_class=BudgetedExecutor,
     config=StrawberryConfig(scalar_map=gql.SCALARS),
 )
 
@@ -98,7 +100,10 @@ class API:
     ) -> None:
         self.limits = limits
         self.rows = RowCache(row_bytes)
+        self.fallbacks: Counter[Fallback] = Counter()
+        """The number of operations that graphql-core executed, by reason."""
         self._suggestions = suggestions
+        self._lock = Lock()
         self.documents = Documents(
             graphql_schema,
             limits,
@@ -143,14 +148,15 @@ class API:
         operation_name: str | None = None,
         *,
         context: Context,
-        executor: type[Any] = RenderingExecutor,
+        executor: type[Any] | None = None,
         include_cost: bool = False,
         cost: Estimate | None = None,
     ) -> OperationResult:
         """Execute a request; with ``include_cost``, the response contains its estimated cost.
 
         If ``cost`` is given, which the API ``allows``, the variables are the declared ones, and the
-        cost is not estimated again.
+        cost is not estimated again. With ``executor``, graphql-core executes the request by it,
+        even if it can be compiled.
 
         The response to a request that exceeds the context's budget is only an error. Raises
         NotLoaded if data has to be loaded first and the context may not wait for it.
@@ -188,21 +194,19 @@ class API:
         admitted: "_Admitted",
         operation_name: str | None,
         context: Context,
-        executor: type[Any],
+        executor: type[Any] | None,
     ) -> ExecutionResult:
         """Return the result of an operation, which is compiled if possible."""
         document, variables = admitted.document, admitted.variables
-        if executor is RenderingExecutor:
+        if executor is None:
             num_bytes = document.num_bytes
-            try:
-                return ExecutionResult(
-                    document.execute(graphql_schema, operation_name, variables, context, self.rows)
-                )
-            except NotCompilable:
-                pass
-            finally:
-                if document.num_bytes != num_bytes:
-                    self.documents.count(query, document)
+            result = document.execute(graphql_schema, operation_name, variables, context, self.rows)
+            if document.num_bytes != num_bytes:
+                self.documents.count(query, document)
+            if not isinstance(result, Fallback):
+                return result
+            with self._lock:
+                self.fallbacks[result] += 1
         assert document.node is not None  # noqa: S101 - it was admitted
         return execute_sync(
             graphql_schema,
@@ -210,7 +214,7 @@ class API:
             context_value=context,
             variable_values=variables,
             operation_name=operation_name,
-            executor_class=executor,
+            executor_class=executor or BudgetedExecutor,
             max_coercion_errors=self.limits.max_errors,
             hide_suggestions=not self._suggestions,
         )

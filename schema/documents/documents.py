@@ -17,7 +17,7 @@ from graphql.language.ast import QUERY_DOCUMENT_KEYS
 from schema import errors
 from schema.documents import bounds
 from schema.documents.estimates import NOTHING, Estimate, estimate
-from schema.execution.compiled import NotCompilable, Operations, nodes_of
+from schema.execution.compiled import Fallback, Operations, nodes_of
 from schema.execution.row_cache import RowCache
 from schema.limits import Limits
 
@@ -178,11 +178,11 @@ class Document:
         variables: Mapping[str, Any],
         context: Any,
         rows: RowCache,
-    ) -> dict[str, Any]:
-        """Return the data of a compiled operation; raises NotCompilable like Operations.execute."""
+    ) -> graphql.ExecutionResult | Fallback:
+        """Return the result of a compiled operation, or why graphql-core has to execute it."""
         operation = self._operations.get(name)
         if self.node is None or operation is None:
-            raise NotCompilable
+            return Fallback.OPERATION
         if self._compiled is None:
             self._compiled = Operations(schema, self.node)
         return self._compiled.execute(operation, variables, context, rows)

@@ -62,10 +62,6 @@ class Budget:
         self._is_cancelled = True
         self._ends = float("-inf")
 
-    def begin_again(self) -> None:
-        """Reset the counters, because the results computed so far are discarded."""
-        self.num_bytes = self._num_levels = 0
-
     def check(self) -> None:
         """Raise BudgetExceeded if the time is over, or the request was cancelled."""
         if monotonic() > self._ends:

@@ -4,13 +4,13 @@ graphql-core's executor looks up types, collects fields and reads arguments for 
 every request. All of this depends only on the document, so it is done once for each operation: each
 field becomes a closure that calls the resolver with its arguments and writes JSON text.
 
-A compiled operation executes requests that succeed. All other cases (an error, null for a non-null
-type, an unknown object type) raise NotCompilable, and graphql-core executes the operation instead,
-so that errors, with their paths and locations, are created in only one way. An execution has no
-side effects, so it can be repeated. A budget counts the same bytes in either way.
+Errors of fields become null and an error with a path, as in graphql-core. A list whose fields can
+resolve many objects at once is rendered as a whole; if that fails, its objects are resolved one by
+one, so that each error has its path. What is not compiled is a Fallback: graphql-core executes it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from enum import StrEnum
 from functools import cached_property, partial
 from hashlib import sha256
 from typing import Any
@@ -18,7 +18,8 @@ from typing import Any
 import graphql
 import msgspec
 import orjson
-from graphql.execution import Executor
+from graphql.error import located_error
+from graphql.execution import ExecutionResult, Executor
 from graphql.execution.collect_fields import FieldDetails, collect_fields
 from graphql.execution.values import VariableValues, get_argument_values, get_variable_values
 from graphql.language.ast import QUERY_DOCUMENT_KEYS
@@ -28,11 +29,13 @@ from strawberry.types.field import StrawberryField
 from schema.execution.budget import Budget
 from schema.execution.json_objects import STRUCTURE, JsonObjects, rendered_values
 from schema.execution.row_cache import RowCache
-from schema.fields.many import FIXED, LazyList, NotVectorized, Origin, function_for_many, json_text
+from schema.fields.many import FIXED, LazyList, Origin, function_for_many, json_text
+from schema.limits import Limits
+from snapshots.errors import CachelogError
 from snapshots.frames.columns import Rows
 
-MAX_FIELDS = 500
-"""Maximum number of fields of a compiled operation; larger ones are not compiled."""
+MAX_FIELDS = Limits.max_selections
+"""Maximum number of fields of a compiled operation, with those for each type of an interface."""
 
 MAX_COMPILED = 4
 """Maximum number of compiled operations of a document: one for each combination of its directives'
@@ -40,20 +43,62 @@ conditions.
 """
 
 
-class NotCompilable(Exception):
-    """Raised if graphql-core has to execute the operation."""
+class Fallback(StrEnum):
+    """Why graphql-core executes an operation."""
+
+    OPERATION = "operation"
+    """The document has no such operation, or it is not a query."""
+
+    VARIABLES = "variables"
+    """The variables do not have the declared types."""
+
+    DIRECTIVES = "directives"
+    """A directive has no condition, or others of them were compiled for too many conditions."""
+
+    INTROSPECTION = "introspection"
+    """The operation queries the schema."""
+
+    SIZE = "size"
+    """The operation has too many fields."""
 
 
 class Run:
-    """One execution of a compiled operation, which resolvers receive as ``info``."""
+    """One execution of a compiled operation, which resolvers receive as ``info``.
 
-    __slots__ = ("budget", "context", "rows", "variables")
+    ``path`` is the path of the field that is being resolved, and ``errors`` are those so far.
+    """
+
+    __slots__ = ("budget", "context", "errors", "path", "rows", "variables")
 
     def __init__(self, context: Any, variables: VariableValues, rows: RowCache | None) -> None:
         self.context = context
         self.budget: Budget = context.budget
         self.variables = variables
         self.rows = rows
+        self.path: list[str | int] = []
+        self.errors: list[graphql.GraphQLError] = []
+
+    def fail(self, error: Exception, field: "FieldPlace", *, is_required: bool) -> None:
+        """Collect the error of the value at the path; raise it if the value may not be null.
+
+        Errors beyond the maximum of a response are only counted.
+        """
+        if len(self.errors) > self.budget.limits.max_errors:
+            if is_required:
+                raise graphql.GraphQLError("", original_error=error)
+            self.context.further_errors += 1
+            return
+        located = located_error(error, field.nodes, [*self.path])
+        if is_required:
+            raise located
+        self.errors.append(located)
+
+
+class FieldPlace(msgspec.Struct, frozen=True):
+    """A field of a selection: its name in the response, and the nodes that select it."""
+
+    key: str
+    nodes: list[graphql.FieldNode]
 
 
 Arguments = Callable[[Run], dict[str, Any]]
@@ -95,13 +140,14 @@ class CompiledSelection:
             for begin, field in zip(begins, fields, strict=False)
         ]
         self._end = "}" if fields else "{}"
-        self._is_for_many = all(field.many is not None for field in fields)
+        self.is_for_many = all(field.many is not None for field in fields)
+        """Whether it can be rendered for all objects of a list at once."""
 
     @cached_property
     def fixed(self) -> bytes | None:
         """The key of the selection if its values depend only on the rows of a frame, else None."""
         names = [(field.key, field.fixed()) for field in self._fields]
-        if not names or not self._is_for_many or any(name is None for _, name in names):
+        if not names or not self.is_for_many or any(name is None for _, name in names):
             return None
         # A digest, because literal arguments can be as long as the document.
         return sha256(repr(names).encode()).digest()
@@ -123,9 +169,7 @@ class CompiledSelection:
         return members
 
     def many(self, objects: Any, run: Run) -> JsonObjects:
-        """Return the JSON of each object of a list; raises NotVectorized."""
-        if not self._is_for_many:
-            raise NotVectorized
+        """Return the JSON of each object of a list, if it ``is_for_many``."""
         if run.rows is not None and self.fixed and isinstance(objects, LazyList):
             origin = objects.origin()
             if origin is not None:
@@ -152,7 +196,7 @@ class CompiledSelection:
     def _rendered(self, objects: Any, run: Run) -> JsonObjects:
         rendered = JsonObjects(len(objects), run.budget)
         for field in self._fields:
-            assert field.many is not None  # noqa: S101 - narrows what is checked above
+            assert field.many is not None  # noqa: S101 - narrows what is_for_many says
             rendered.add(field.key, field.many(objects, run))
         return rendered
 
@@ -169,7 +213,7 @@ class Operations:
         self._document = document
         self._conditions = _conditions(document)
         self.num_bytes = 0
-        self._selections: dict[tuple[Any, ...], CompiledSelection | None] = {}
+        self._selections: dict[tuple[Any, ...], CompiledSelection | Fallback] = {}
 
     def execute(
         self,
@@ -177,41 +221,42 @@ class Operations:
         variables: Mapping[str, Any],
         context: Any,
         rows: RowCache,
-    ) -> dict[str, orjson.Fragment]:
-        """Return the data of an operation; raises NotCompilable if graphql-core has to execute it.
+    ) -> ExecutionResult | Fallback:
+        """Return the result of an operation, or why graphql-core has to execute it.
 
         ``rows`` is the cache of rendered rows, which it uses and extends.
         """
         values = self._coerced(operation, variables)
+        if values is None:
+            return Fallback.VARIABLES
         key = operation.loc and operation.loc.start, *map(values.coerced.get, self._conditions)
         # Rows are only cached for repeated operations.
         run = Run(context, values, rows if key in self._selections else None)
+        if key not in self._selections:
+            if len(self._selections) == MAX_COMPILED:
+                return Fallback.DIRECTIVES
+            self._selections[key] = self._compiled(operation, variables)
+        selection = self._selections[key]
+        if isinstance(selection, Fallback):
+            return selection
         try:
-            if key not in self._selections and len(self._selections) < MAX_COMPILED:
-                self._selections[key] = None  # if it cannot be compiled
-                self._selections[key] = self._compiled(operation, variables)
-            if (selection := self._selections.get(key)) is None:
-                raise NotCompilable
-            return selection.members(None, run)
-        except Exception as error:
-            context.budget.begin_again()
-            raise NotCompilable from error
+            return ExecutionResult(selection.members(None, run), run.errors)
+        except graphql.GraphQLError as error:  # of a field that may not be null
+            return ExecutionResult(None, [*run.errors, error])
 
     def _coerced(
         self, operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
-    ) -> VariableValues:
+    ) -> VariableValues | None:
         if not operation.variable_definitions:
             return _NO_VARIABLES
         values = get_variable_values(
             self._schema, operation.variable_definitions, dict(variables), max_errors=1
         )
-        if isinstance(values, list):
-            raise NotCompilable
-        return values
+        return None if isinstance(values, list) else values
 
     def _compiled(
         self, operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
-    ) -> CompiledSelection:
+    ) -> CompiledSelection | Fallback:
         executor = Executor.build(
             self._schema,
             self._document,
@@ -219,16 +264,21 @@ class Operations:
             operation_name=operation.name.value if operation.name else None,
         )
         if isinstance(executor, list):
-            raise NotCompilable
-        compiler = Compiler(executor, MAX_FIELDS)
-        selection = compiler.operation()
+            return Fallback.VARIABLES
+        compiler = _Compiler(executor)
+        try:
+            selection = compiler.operation()
+        except graphql.GraphQLError:
+            return Fallback.DIRECTIVES
         self.num_bytes += _BYTES_A_FIELD * compiler.num_fields
-        return selection
+        return compiler.fallback or selection
 
 
 _NO_VARIABLES = VariableValues({}, {})
 
 _BYTES_A_FIELD = 2_500
+
+_INTROSPECTION = ("__schema", "__type")
 
 
 def _conditions(document: graphql.DocumentNode) -> list[str]:
@@ -257,30 +307,31 @@ def _variables_in(node: graphql.FieldNode | graphql.DirectiveNode) -> list[str]:
     return [value.name.value for value in values if isinstance(value, graphql.VariableNode)]
 
 
-class Compiler:
-    """Compiles an operation, or the selection below one of its fields, to closures.
+class _Compiler:
+    """Compiles an operation to closures.
 
-    Raises the errors of an executor, and NotCompilable for more than ``most_fields``.
+    ``fallback`` is then the reason why they cannot be used, or None.
     """
 
-    def __init__(self, executor: Executor[Any], most_fields: int | None = None) -> None:
+    def __init__(self, executor: Executor[Any]) -> None:
         self._executor = executor
         self._schema = executor.schema
-        self._most_fields = most_fields
         self.num_fields = 0
+        self.fallback: Fallback | None = None
 
     def operation(self) -> CompiledSelection:
-        """Return the selection of the operation."""
+        """Return the selection of the operation; raises GraphQLError for its directives."""
         executor = self._executor
         root = self._schema.query_type
         if executor.operation.operation is not graphql.OperationType.QUERY or root is None:
-            raise NotCompilable
+            self.fallback = Fallback.OPERATION
+            return CompiledSelection([])
         grouped = collect_fields(
             self._schema, executor.fragments, executor.variable_values, root, executor.operation
         )
         return self._selection(root, grouped.grouped_field_set)
 
-    def below(self, object_type: Any, details: list[FieldDetails]) -> CompiledSelection:
+    def _below(self, object_type: Any, details: list[FieldDetails]) -> CompiledSelection:
         """Return the selection below a field for the objects of a type."""
         grouped = self._executor.collect_subfields(object_type, details)
         return self._selection(object_type, grouped.grouped_field_set)
@@ -289,8 +340,14 @@ class Compiler:
         self, object_type: Any, grouped: Mapping[str, list[FieldDetails]]
     ) -> CompiledSelection:
         self.num_fields += len(grouped)
-        if self._most_fields is not None and self.num_fields > self._most_fields:
-            raise NotCompilable
+        if self.num_fields > MAX_FIELDS:
+            self.fallback = Fallback.SIZE
+        if object_type is self._schema.query_type and any(
+            details[0].node.name.value in _INTROSPECTION for details in grouped.values()
+        ):
+            self.fallback = Fallback.INTROSPECTION
+        if self.fallback is not None:
+            return CompiledSelection([])
         return CompiledSelection(
             [self._field(object_type, key, details) for key, details in grouped.items()]
         )
@@ -299,21 +356,20 @@ class Compiler:
         name = details[0].node.name.value
         if name == "__typename":
             return _type_name(key, object_type.name)
-        field = object_type.fields.get(name)
-        if field is None:  # __schema and __type
-            raise NotCompilable
+        field = object_type.fields[name]
         declared: StrawberryField = field.extensions["strawberry-definition"]
         item_type = graphql.get_named_type(field.type)
         arguments = self._arguments(field, declared, details[0])
         below: CompiledSelection | _OfAnyType | None = None
         if graphql.is_object_type(item_type):
-            below = self.below(item_type, details)
+            below = self._below(item_type, details)
         elif graphql.is_abstract_type(item_type):
             kinds = self._schema.get_possible_types(item_type)
-            below = _OfAnyType({kind.name: self.below(kind, details) for kind in kinds})
-        one = _one(
-            STRUCTURE + len(key), _resolver(declared, arguments), _completed(field.type, below)
-        )
+            below = _OfAnyType({kind.name: self._below(kind, details) for kind in kinds})
+        place = FieldPlace(key, [detail.node for detail in details])
+        complete = _completed(field.type, below, place)
+        is_required = graphql.is_non_null_type(field.type)
+        one = _one(place, _resolver(declared, arguments), complete, is_required=is_required)
         many = _many(declared, item_type, arguments, below)
         fixed = partial(_fixed, declared, details[0].node, below)
         return CompiledField(key, one, many, fixed)
@@ -328,7 +384,10 @@ class Compiler:
 
         if _variables_in(details.node):
             return lambda run: read(run.variables)
-        constant = read(_NO_VARIABLES)
+        try:
+            constant = read(_NO_VARIABLES)
+        except (CachelogError, graphql.GraphQLError):
+            return lambda _run: read(_NO_VARIABLES)  # it is the field's error
         return lambda _run: dict(constant)
 
 
@@ -401,37 +460,56 @@ def _resolver(declared: StrawberryField, arguments: Arguments) -> Callable[[Any,
     return resolve
 
 
-def _one(num_bytes: int, resolve: Callable[[Any, Run], Any], complete: Complete) -> Write:
+def _one(
+    field: FieldPlace,
+    resolve: Callable[[Any, Run], Any],
+    complete: Complete,
+    *,
+    is_required: bool,
+) -> Write:
+    key, num_bytes = field.key, STRUCTURE + len(field.key)
+
     def one(source: Any, run: Run, out: Out) -> None:
-        more = complete(resolve(source, run), run, out)
+        path, size = run.path, len(out)
+        path.append(key)
+        depth = len(path)
+        try:
+            more = complete(resolve(source, run), run, out)
+        except Exception as error:  # noqa: BLE001 - whatever a field raises is its error
+            del path[depth:], out[size:]
+            run.fail(error, field, is_required=is_required)
+            out.append("null")
+            more = 0
+        path.pop()
         run.budget.spend(num_bytes + more)
 
     return one
 
 
-def _completed(kind: Any, below: Any) -> Complete:
+def _completed(kind: Any, below: Any, field: FieldPlace) -> Complete:
     """Return a function that writes the JSON of a value of a type, with the selection below it."""
     is_required = isinstance(kind, graphql.GraphQLNonNull)
-    inner = _completed_value(kind.of_type if is_required else kind, below)
+    inner = _completed_value(kind.of_type if is_required else kind, below, field)
 
     def complete(value: Any, run: Run, out: Out) -> int:
         if value is not None:
             return inner(value, run, out)
         if is_required:
-            raise NotCompilable
+            raise TypeError(f"Cannot return null for the non-nullable {field.key}.")
         out.append("null")
         return 0
 
     return complete
 
 
-def _completed_value(kind: Any, below: Any) -> Complete:
+def _completed_value(kind: Any, below: Any, field: FieldPlace) -> Complete:
     """Return a function that writes the JSON of a value that is not None."""
     if isinstance(kind, graphql.GraphQLList):
-        item = _completed(kind.of_type, below)
+        item = _completed(kind.of_type, below, field)
         inner = graphql.get_nullable_type(kind.of_type)
         counts_texts = below is None and not graphql.is_list_type(inner)
-        return _list(item, below, counts_texts=counts_texts)
+        complete = _items(item, kind.of_type, field, counts_texts=counts_texts)
+        return _list(complete, below) if below is not None and below.is_for_many else complete
     if below is not None:
 
         def composite(value: Any, run: Run, out: Out) -> int:
@@ -451,22 +529,42 @@ def _completed_value(kind: Any, below: Any) -> Complete:
     return leaf
 
 
-def _list(item: Complete, below: Any, *, counts_texts: bool) -> Complete:
+def _list(items: Complete, below: CompiledSelection) -> Complete:
+    """Return a function that writes a lazy list as a whole, or its items if that fails."""
+
     def complete(values: Any, run: Run, out: Out) -> int:
-        if isinstance(values, LazyList) and below is not None:
-            num_bytes = run.budget.num_bytes
-            try:
-                out.append(below.many(values, run).array())
-            except NotVectorized:
-                run.budget.num_bytes = num_bytes
-            else:
-                return 0
-        more, begin = 0, "["
-        for value in values:
+        if not isinstance(values, LazyList):
+            return items(values, run, out)
+        num_bytes = run.budget.num_bytes
+        try:
+            out.append(below.many(values, run).array())
+        except (CachelogError, graphql.GraphQLError):
+            run.budget.num_bytes = num_bytes  # the rendered text is discarded
+            return items(values, run, out)
+        return 0
+
+    return complete
+
+
+def _items(item: Complete, item_type: Any, field: FieldPlace, *, counts_texts: bool) -> Complete:
+    is_required = graphql.is_non_null_type(item_type)
+
+    def complete(values: Any, run: Run, out: Out) -> int:
+        more, begin, path = 0, "[", run.path
+        depth = len(path)
+        path.append(0)
+        for path[depth], value in enumerate(values):
             out.append(begin)
-            begin = ","
-            length = item(value, run, out)
+            begin, size = ",", len(out)
+            try:
+                length = item(value, run, out)
+            except Exception as error:  # noqa: BLE001 - as of a field
+                del path[depth + 1 :], out[size:]
+                run.fail(error, field, is_required=is_required)
+                out.append("null")
+                length = 0
             more += STRUCTURE + (length if counts_texts else 0)
+        del path[depth:]
         out.append("[]" if begin == "[" else "]")
         return more
 
@@ -477,9 +575,8 @@ def _many(
     declared: StrawberryField, item_type: Any, arguments: Arguments, below: Any
 ) -> Callable[[Any, Run], Any] | None:
     """Return the function that renders a field for many objects; None if it has none."""
-    try:
-        function = function_for_many(declared, is_leaf=below is None)
-    except NotVectorized:
+    function = function_for_many(declared, is_leaf=below is None)
+    if function is None or (below is not None and not below.is_for_many):
         return None
 
     def many(objects: Any, run: Run) -> Any:
@@ -498,13 +595,15 @@ class _OfAnyType:
     Lists of such objects are not rendered as a whole, and fields that return them are not fixed.
     """
 
+    is_for_many = False
+
     def __init__(self, selections: Mapping[str, CompiledSelection]) -> None:
         self._selections = selections
 
     def one(self, source: Any, run: Run, out: Out) -> None:
-        """Write the JSON of an object; raises NotCompilable if its type is not in the schema."""
+        """Write the JSON of an object; raises TypeError if its type is not in the schema."""
         definition = getattr(source, "__strawberry_definition__", None)
         selection = self._selections.get(definition.name) if definition else None
         if selection is None:
-            raise NotCompilable
+            raise TypeError(f"{source!r} is of no type of this interface.")
         selection.one(source, run, out)

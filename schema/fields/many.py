@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 import orjson
 import strawberry
-from graphql import GraphQLField
+from graphql import GraphQLField, get_named_type, is_leaf_type
 from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 
@@ -35,8 +35,8 @@ Item = TypeVar("Item")
 Columns = Mapping[str, Sequence[Any]]
 
 
-class NotVectorized(Exception):
-    """Raised if a field can only be resolved object by object."""
+COLUMN = "column"
+"""The key in the metadata of a plain field of objects that is a column of every list of them."""
 
 
 class LazyList(Sequence[Item], Generic[Item]):
@@ -226,7 +226,7 @@ def for_many(
     Objects of its type have ``alone``, which returns a list of only the object. The parameters of
     the function after the first are the arguments of the field. With ``is_fixed``, its values
     depend only on the rows of a frame that the objects are, and on the arguments. If it raises for
-    a list, graphql-core's executor resolves the list instead and reports the error at each of its
+    a list, it is called for each object of the list, and the error is reported at each of its
     paths.
     """
 
@@ -292,27 +292,26 @@ def of_record(path: str, cost: Cost | None = None, *, is_fixed: bool = False) ->
 def is_for_many(field: GraphQLField) -> bool:
     """Return whether a field of the schema can resolve many objects at once."""
     declared: StrawberryField | None = field.extensions.get("strawberry-definition")
-    return declared is not None and (FOR_MANY in declared.metadata or declared.is_basic_field)
+    is_leaf = is_leaf_type(get_named_type(field.type))
+    return declared is not None and function_for_many(declared, is_leaf=is_leaf) is not None
 
 
-def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany:
-    """Return the function of a field for many objects; raises NotVectorized if it has none.
+def function_for_many(field: StrawberryField, *, is_leaf: bool) -> ForMany | None:
+    """Return the function of a field for many objects; None if it has none.
 
     A plain field, which has no resolver, is a column of the list. If the list has no such column,
-    and the field is not an object, the field is read from each object.
+    the field is read from each object; if it can be an object, each list must have it as a COLUMN.
     """
     function: ForMany | None = field.metadata.get(FOR_MANY)
     if function is not None:
         return function
-    if not field.is_basic_field:
-        raise NotVectorized
+    if not field.is_basic_field or not (is_leaf or field.metadata.get(COLUMN)):
+        return None
     name = field.python_name
 
     def values(objects: Sequence[Any]) -> Sequence[Any]:
         if isinstance(objects, LazyList) and name in objects.columns:
             return objects.columns[name]
-        if not is_leaf:
-            raise NotVectorized
         return [getattr(item, name) for item in objects]
 
     return values

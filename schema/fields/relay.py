@@ -18,7 +18,7 @@ from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import ITEMS_OF_PAGE, VALUE, Cost, resolver
 from schema.fields.gql import Omittable, describe_enum, object_type
-from schema.fields.many import ColumnTable, ComputedList, Sublists, for_many
+from schema.fields.many import COLUMN, ColumnTable, ComputedList, Sublists, for_many
 from snapshots.errors import InvalidArgument
 from snapshots.texts import quoted
 
@@ -218,7 +218,7 @@ class Edge(Generic[Item]):
     """An item of a list, with its cursor."""
 
     cursor: str = strawberry.field(description="An opaque cursor, for `after` and `before`.")
-    node: Item = strawberry.field(description="The item.")
+    node: Item = strawberry.field(description="The item.", metadata={COLUMN: True})
 
 
 class ListPage(Generic[Item]):

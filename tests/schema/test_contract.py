@@ -1,27 +1,21 @@
 """The public contract and deprecations: names, types and meanings do not change."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from graphql import (
     GraphQLEnumType,
-    NoDeprecatedCustomRule,
     build_schema,
     find_breaking_changes,
     is_introspection_type,
     is_specified_scalar_type,
     parse,
     print_ast,
-    validate,
     validate_schema,
 )
-from jinja2 import Environment
 
 from schema import api
-from server.pages.documents import document
 
 CONTRACT = build_schema(Path(__file__).with_name("contract.graphql").read_text())
 OURS = build_schema(api.sdl())
@@ -123,31 +117,3 @@ def test_everything_is_described() -> None:
         assert description, f"{place} has no description"
         assert description == description.strip(), place
         assert description[0].isalnum() or description[0] == "`", f"{place}: {description}"
-
-
-ROOT = Path(__file__).parents[2]
-SCHEMA = api.schema._schema
-
-
-def documents() -> Iterator[Any]:
-    """Yield our own documents: those of pages, exported sites, clients and GraphiQL."""
-    for path in sorted((ROOT / "server/pages/queries").glob("*.graphql")):
-        yield pytest.param(document(path.stem).text, id=f"pages/{path.name}")
-    for folder in ("server/site/documents", "clients/documents", "server/graphiql/templates"):
-        for path in sorted((ROOT / folder).glob("*.graphql")):
-            template = Environment(autoescape=True).from_string(path.read_text("utf-8"))
-            yield pytest.param(template.render(base="a", head="b"), id=f"{folder}/{path.name}")
-
-
-@pytest.mark.parametrize("text", [*documents()])
-def test_our_documents_use_nothing_deprecated(text: str) -> None:
-    """Users start from these documents."""
-    assert validate(SCHEMA, parse(text), [NoDeprecatedCustomRule]) == []
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
-def test_guides_use_nothing_deprecated(path: Path) -> None:
-    """Users start from these documents, too."""
-    blocks = re.findall(r"^```graphql\n(.*?)^```$", path.read_text("utf-8"), re.M | re.S)
-    for text in blocks:
-        assert validate(SCHEMA, parse(text), [NoDeprecatedCustomRule]) == []

@@ -10,7 +10,10 @@ import pytest
 
 from schema import api as api_module
 from schema.api import API
+from schema.context import Context
 from schema.execution.budget import TOO_MANY_BYTES, Budget
+from schema.execution.compiled import MAX_COMPILED
+from schema.execution.executor import BudgetedExecutor
 from schema.execution.json_objects import JsonObjects
 from schema.execution.row_cache import RowCache
 from schema.fields.many import Origin
@@ -18,6 +21,10 @@ from schema.limits import Limits
 from tests.schema.worlds import World
 
 SPECS = "{ revision { specs%s { nodes { hash name versions variants } } } }"
+
+
+MANY_IDS = " ".join(f"f{number}: id" for number in range(190))
+"""Fields of an interface, which are compiled for each of its types."""
 
 
 @pytest.fixture
@@ -58,30 +65,79 @@ def test_operations_are_compiled(api: API, world: World, executed: list[None]) -
 
 
 @pytest.mark.parametrize(
-    ("text", "variables"),
+    ("text", "variables", "reason"),
     [
-        ("query($ref: String) { revision(ref: $ref) { tag } }", {"ref": "nope"}),
-        ("query($n: Int) { revision { specs(first: $n) { totalCount } } }", {"n": -1}),
-        ("{ __schema { queryType { name } } }", {}),
-        ("query($is: Boolean = true) { tags { name @skip(if: $is) } }", {"is": None}),
+        (
+            "query($n: Int) { revision { specs(first: $n) { totalCount } } }",
+            {"n": "1"},
+            "variables",
+        ),
+        ("{ __schema { queryType { name } } }", {}, "introspection"),
+        ("query($is: Boolean = true) { tags { name @skip(if: $is) } }", {"is": None}, "directives"),
+        ("{ nodes(ids: []) { " + MANY_IDS + " } }", {}, "size"),
     ],
 )
 def test_other_operations_use_the_executor(
-    api: API, world: World, executed: list[None], text: str, variables: dict[str, Any]
+    api: API,
+    world: World,
+    executed: list[None],
+    text: str,
+    variables: dict[str, Any],
+    reason: str,
 ) -> None:
-    """Errors, introspection, and null for a directive: the response is the same each time."""
+    """The reasons are counted; the response is the same each time."""
     assert len({respond(api, world, text, **variables) for _ in range(9)}) == 1
     assert len(executed) == 9
+    assert api.fallbacks == {reason: 9}
 
 
-def test_compiled_operations_are_used_again_after_errors(
-    api: API, world: World, executed: list[None]
+def test_conditions_of_directives_are_compiled_for_a_few(api: API, world: World) -> None:
+    """Each combination is compiled apart; from the fifth on, graphql-core executes them."""
+    names = "abc"
+    declared = ", ".join(f"${name}: Boolean!" for name in names)
+    fields = " ".join(f"{name}: name @skip(if: ${name})" for name in names)
+    text = f"query({declared}) {{ tags {{ name {fields} }} }}"
+    for number in range(8):
+        respond(api, world, text, **{name: bool(number >> at & 1) for at, name in enumerate(names)})
+    assert api.fallbacks == {"directives": 8 - MAX_COMPILED}
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "num_errors"),
+    [
+        ("query($ref: String) { revision(ref: $ref) { tag } tags { name } }", {"ref": "nope"}, 1),
+        ("{ revision { packages { nodes { specs(first: -1) { totalCount } } } } }", {}, 1),
+        (
+            "{" + " ".join(f'{name}: revision(ref: "no") {{ tag }}' for name in "abcdef") + "}",
+            {},
+            3,
+        ),
+        ("{ revision { packages(first: -1) { totalCount } tag } }", {}, 1),
+    ],
+)
+def test_fields_with_errors_are_compiled(
+    world: World,
+    executed: list[None],
+    text: str,
+    variables: dict[str, Any],
+    num_errors: int,
 ) -> None:
-    """An error depends on the values of variables."""
-    text = "query($ref: String) { revision(ref: $ref) { tag } }"
-    for ref in ("nope", "develop"):
-        respond(api, world, text, ref=ref)
-    assert len(executed) == 1
+    """Errors beyond the maximum are counted; nothing is executed twice."""
+    api = API(Limits(max_errors=3))
+    (body,) = {respond(api, world, text, **variables) for _ in range(3)}
+    assert not executed
+    stock = api.execute(text, variables, context=limited(world, api), executor=BudgetedExecutor)
+    compiled = api.execute(text, variables, context=limited(world, api))
+    assert orjson.dumps(compiled.body()) == orjson.dumps(stock.body())
+    assert len(compiled.errors) == num_errors
+    assert body
+
+
+def limited(world: World, api: API) -> Context:
+    """Return a context with the limits of an API."""
+    context = world.context()
+    context.budget = Budget(api.limits)
+    return context
 
 
 def test_large_response_is_refused(world: World) -> None:
