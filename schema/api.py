@@ -112,6 +112,12 @@ class API:
             max_bytes=document_bytes,
         )
 
+    def pop_fallbacks(self) -> Counter[Fallback]:
+        """Return the number of operations by reason in ``fallbacks``, and begin again at zero."""
+        with self._lock:
+            counted, self.fallbacks = self.fallbacks, Counter()
+        return counted
+
     def cost(
         self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
     ) -> Estimate:

@@ -23,6 +23,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from schema.execution.compiled import Fallback
 from server.asgi.exchanges import Exchange
 from server.graphql.answers import Answers
 from server.graphql.execution import Execution
@@ -74,6 +75,14 @@ ANSWER_BYTES = Counter("cachelog_answer_bytes", "Bytes of answers' bodies.", reg
 CACHE_HITS = Counter(
     "cachelog_response_cache_hits", "Responses sent from the cache.", registry=REGISTRY
 )
+FALLBACKS = Counter(
+    "cachelog_fallbacks",
+    "Operations that were not compiled, so that graphql-core executed them, by reason.",
+    ["reason"],
+    registry=REGISTRY,
+)
+for _reason in Fallback:
+    FALLBACKS.labels(_reason.value)  # shown before it first occurs
 CACHE_BYTES = _Sum("cachelog_cache_bytes", "Bytes that are kept in memory, by cache.", ["cache"])
 FRAMES = _Sum("cachelog_frames", "Revisions that are kept in memory.")
 REFRESH_AGE = _Largest(
@@ -160,6 +169,8 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
         responses = self.answers.responses
         CACHE_HITS.inc(responses.num_hits)
         responses.num_hits = 0
+        for reason, number in self.execution.api.pop_fallbacks().items():
+            FALLBACKS.labels(reason.value).inc(number)
         caches: dict[str, Any] = {name: getattr(self.library, name) for name in _OF_LIBRARY}
         caches |= {
             "responses": responses,

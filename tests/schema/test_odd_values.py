@@ -179,7 +179,7 @@ def test_errors_are_located_only_if_shown(world: World, monkeypatch: pytest.Monk
         located.append(arguments)
         return located_error(*arguments)
 
-    monkeypatch.setattr("graphql.execution.executor.located_error", locate)
+    monkeypatch.setattr("schema.execution.compiled.located_error", locate)
     world.ask(BY_IDS, ids=["nope"] * 1_000)
     assert 0 < len(located) <= Limits().max_errors + 1
 

@@ -53,6 +53,7 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
         send(client, "query Bad { nope }", "Bad")
         client.post("/graphql", content=b"?", headers={"content-type": "application/json"})
         client.get("/nope")
+        send(client, "{ __schema { queryType { name } } }")
         values = numbers_of(client)
     counted = {key: value - before.get(key, 0) for key, value in values.items()}
     assert counted["cachelog_requests_total", "200"] >= 4
@@ -63,6 +64,7 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
     assert 0 < counted["cachelog_request_seconds_sum", "Counted"] < 60
     assert ("cachelog_request_seconds_count", "Bad") not in values
     assert counted["cachelog_response_cache_hits_total", ""] == 2
+    assert counted["cachelog_fallbacks_total", "introspection"] == 1
     assert values["cachelog_cache_bytes", "responses"] > 0
     assert values["cachelog_cache_bytes", "frames"] > 0
     assert values["cachelog_cache_bytes", "rows"] > 0
