@@ -1,11 +1,11 @@
 """Reader of lock files of environments, and of specs that Spack prints as JSON.
 
-These are ``spack.lock`` of versions 4 to 8, including the concrete environments in them, and
+These are ``spack.lock`` of versions 1 to 8, including the concrete environments in them, and
 the JSON of ``spack spec --json`` and ``spack find --json``, one document or several concatenated.
 
-Sources: Spack's documentation of its lock files, lock files written by Spack 0.18 to 1.3, and the
-output of ``spack spec --json`` and ``spack find --json``. The hashes of lock files up to version 3
-differ from those of build caches.
+Sources: Spack's documentation of its lock files, lock files written by Spack 0.13 to 1.3, and the
+output of ``spack spec --json`` and ``spack find --json``. Up to version 3, nodes are below their
+names, and hashes are of another kind than those of build caches.
 """
 
 import json
@@ -28,8 +28,11 @@ from snapshots.texts import legible, quoted
 
 # -- document formats
 
-LOCK_FILE_VERSIONS = (4, 5, 6, 7, 8)
+LOCK_FILE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 """The supported versions of lock files."""
+
+_NESTED = (1, 2, 3)
+"""The versions whose nodes are below their names."""
 
 SPEC_VERSIONS = tuple(range(3, database.NEWEST_FORMAT + 1))
 """The supported versions of Spack's spec format, those of these lock files."""
@@ -151,18 +154,20 @@ class _LockedSpecs(msgspec.Struct):
     def _add_lock_file(self, document: Raw, prefix: str) -> None:
         lock = self._decoded(document, _Lock, prefix)
         meta, key = lock.meta, f"{prefix}._meta".lstrip(".")
-        if meta.version not in LOCK_FILE_VERSIONS:
-            advice = "concretize the environment anew" if meta.version in (1, 2, 3) else ""
+        if not database.is_version(meta.version, LOCK_FILE_VERSIONS):
             key = f"{key}.lockfile-version"
-            raise _wrong_version(self._location, key, meta.version, LOCK_FILE_VERSIONS, advice)
+            raise _wrong_version(self._location, key, meta.version, LOCK_FILE_VERSIONS)
         if isinstance(meta.spec_version, int) and meta.spec_version > database.NEWEST_FORMAT:
             key = f"{key}.specfile-version"
             raise _wrong_version(self._location, key, meta.spec_version, SPEC_VERSIONS)
         self.writer = self.writer or lock.spack
-        self._add_environment(document, prefix, 0)
+        self._add_environment(document, prefix, 0, is_nested=meta.version in _NESTED)
 
-    def _add_environment(self, document: Raw, prefix: str, depth: int) -> None:
-        """Add the specs of an environment, then those of the environments that it includes."""
+    def _add_environment(self, document: Raw, prefix: str, depth: int, *, is_nested: bool) -> None:
+        """Add the specs of an environment, then those of the environments that it includes.
+
+        With ``is_nested``, its nodes are below their names.
+        """
         if depth > _MAX_INCLUDES:
             reason = f"includes environments more than {_MAX_INCLUDES} deep"
             raise SourceError(self._location, reason, key=prefix)
@@ -175,6 +180,9 @@ class _LockedSpecs(msgspec.Struct):
                 raise SourceError(self._location, reason, key=f"{start}roots[{number}].hash")
         for digest, raw in environment.concrete_specs.items():
             key = f"{start}concrete_specs.{digest}"
+            if is_nested:
+                nested = self._decoded(raw, dict[str, Any], key)
+                raw = Raw(msgspec.json.encode(database.unnested_node(nested) | {"hash": digest}))
             node = self._decoded(raw, LockedNode, key)
             self._add(
                 LockedSpec(
@@ -189,13 +197,14 @@ class _LockedSpecs(msgspec.Struct):
                     name = legible(root.group, _MAX_TEXT_LENGTH)
                     self.groups.setdefault(name, {})[root.hash] = None
         for name, raw in environment.include_concrete.items():
-            self._add_environment(raw, f"{start}include_concrete.{quoted(name)}", depth + 1)
+            key = f"{start}include_concrete.{quoted(name)}"
+            self._add_environment(raw, key, depth + 1, is_nested=is_nested)
 
     def _add_printed(self, document: Raw, prefix: str) -> None:
         """Add the specs of a printed document, of which the first one is the requested spec."""
         spec = self._decoded(document, database.SpecDocument, prefix).spec
         start = f"{prefix}." if prefix else ""
-        if spec.meta.version not in SPEC_VERSIONS:
+        if not database.is_version(spec.meta.version, SPEC_VERSIONS):
             key = f"{start}spec._meta.version"
             raise _wrong_version(self._location, key, spec.meta.version, SPEC_VERSIONS)
         for number, raw in enumerate(spec.nodes):
@@ -234,13 +243,13 @@ class _LockedSpecs(msgspec.Struct):
 
 
 def _wrong_version(
-    location: str, key: str, version: object, versions: tuple[int, ...], advice: str = ""
+    location: str, key: str, version: object, versions: tuple[int, ...]
 ) -> SourceError:
     shown = quoted(str(version))
     reason = f"{shown} is not a version that can be read: {', '.join(map(str, versions))}"
     if isinstance(version, int) and version > versions[-1]:
-        advice = "a newer cachelog may read it"
-    return SourceError(location, f"{reason}; {advice}" if advice else reason, key=key)
+        reason += "; a newer cachelog may read it"
+    return SourceError(location, reason, key=key)
 
 
 # -- concatenated documents

@@ -27,7 +27,7 @@ import hashlib
 import json
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, permutations, product
@@ -249,16 +249,22 @@ def _unnested(raw: Raw) -> Raw:
 def unnested_node(nested: dict[str, Any]) -> dict[str, Any]:
     """Return a node ``{NAME: {...}}``, as Spack wrote it up to 0.16, in the form of later ones.
 
-    Its edges are ``{NAME: {"hash", "type"}}``. A node of another form is returned unchanged, for
-    the decoder to refuse.
+    Its edges are ``{NAME: {"hash", "type"}}``; some lock files name another kind of hash. A node of
+    another form is returned unchanged, for the decoder to refuse.
     """
     match [*nested.items()]:
         case [(str(name), dict(node))]:
             edges = node.get("dependencies", {})
             if isinstance(edges, dict) and all(isinstance(edge, dict) for edge in edges.values()):
-                edges = [{**edge, "name": end} for end, edge in edges.items()]
+                edges = [
+                    {**_hash_of_edge(edge), **edge, "name": end} for end, edge in edges.items()
+                ]
             return {**node, "name": name, "dependencies": edges}
     return nested
+
+
+def _hash_of_edge(edge: dict[str, Any]) -> dict[str, Any]:
+    return next(({"hash": edge[kind]} for kind in ("build_hash", "full_hash") if kind in edge), {})
 
 
 def _has_each_key_once(data: bytes | bytearray, num_entries: int) -> bool:
@@ -773,6 +779,11 @@ class _Meta(msgspec.Struct):
     version: Any
 
 
+def is_version(value: object, versions: Container[int]) -> bool:
+    """Return whether a value is one of some versions; true and 5.0 are no versions."""
+    return type(value) is int and value in versions
+
+
 class _Nodes(msgspec.Struct):
     meta: _Meta = msgspec.field(name="_meta")
     nodes: list[Raw]
@@ -808,7 +819,7 @@ class SpecDocuments(msgspec.Struct):
         a node with an incorrect hash.
         """
         spec = decode_json(document, SpecDocument, location).spec
-        if spec.meta.version not in FORMATS:
+        if not is_version(spec.meta.version, FORMATS):
             formats = f"{FORMATS[0]} to {FORMATS[-1]}"
             reason = f"{spec.meta.version} is not a format of specs that can be read: {formats}"
             raise SourceError(location, reason, key="spec._meta.version")

@@ -203,7 +203,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: written(path, {"develop": [{"label": "e4s", "url": "a"}]}),
         f"is a list of tags and stacks, not {FORMS}",
     ),
-    "old": (lambda path: written(path, lock_file([], [], 3)), "'3' is not a version"),
+    "new": (lambda path: written(path, lock_file([], [], 99)), "'99' is not a version"),
     "circle": (write_cycle, "depends on itself, which no spec can: zlib"),
 }
 

@@ -61,6 +61,25 @@ def test_versions(version: int) -> None:
     assert (zlib.hash, zlib.is_root, zlib.compiler) == (ZLIB, False, "gcc@13.2.0")
 
 
+@pytest.mark.parametrize("kind", ["hash", "full_hash", "build_hash"])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_nodes_below_their_names(version: int, kind: str) -> None:
+    """Up to version 3, the key is the hash, and edges name it as hash, full or build hash."""
+    expected = small_lock_file(4)
+    value = lock_file([], [HDF5], version)
+    for digest, spec in expected["concrete_specs"].items():
+        edges = {
+            edge["name"]: {kind: edge["hash"], "type": edge["type"]}
+            for edge in spec.get("dependencies", [])
+        }
+        nested = {**spec, "hash": "a" * 32, "full_hash": "b" * 32, "dependencies": edges}
+        value["concrete_specs"][digest] = {nested.pop("name"): nested}
+    lock = parse(value)
+    assert lock.specs == parse(expected).specs
+    content = lock_files.parse_content(as_bytes(value), "spack.lock").content
+    assert content.digest == lock_files.parse_content(as_bytes(expected), "-").content.digest
+
+
 def test_external_and_development_specs_are_left_out() -> None:
     """No build cache has them; they are listed separately, roots too."""
     developed = node("mine", HDF5, parameters={"dev_path": "/home/me", "mpi": True})
@@ -157,9 +176,18 @@ def test_specs_as_spack_prints_them(data: bytes, roots: dict[str, bool]) -> None
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        (small_lock_file() | {"_meta": {"lockfile-version": 1}}, "concretize the environment anew"),
+        (small_lock_file() | {"_meta": {"lockfile-version": True}}, "'True' is not a version"),
+        (small_lock_file() | {"_meta": {"lockfile-version": 6.0}}, "'6.0' is not a version"),
+        (
+            lock_file([], [], 3, concrete_specs={HDF5: {"a": {}, "b": {}}}),
+            rf"concrete_specs.{HDF5}.name: is missing",
+        ),
+        ({"spec": {"_meta": {"version": 5.0}, "nodes": []}}, "'5.0' is not a version"),
         (small_lock_file() | {"_meta": {"lockfile-version": "6"}}, "_meta.lockfile-version"),
-        (small_lock_file() | {"_meta": {"lockfile-version": 99}}, "read: 4, 5, 6, 7, 8; a newer"),
+        (
+            small_lock_file() | {"_meta": {"lockfile-version": 99}},
+            "read: 1, 2, 3, 4, 5, 6, 7, 8; a newer",
+        ),
         (
             small_lock_file(8) | {"_meta": {"lockfile-version": 8, "specfile-version": 7}},
             "_meta.specfile-version: '7' is not .*: 3, 4, 5, 6; a newer cachelog may read it",
