@@ -56,8 +56,8 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
     The exit code is 3 if everything was published, but a receiver of --notify could not be reached.
 
     - locations: Cache pages (files or folders), an index.json, a build cache, a list of tags and
-      stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, s3:// or
-      oci:// URL. Several in the form STACK=LOCATION are the stacks of one revision.
+      stacks of a public one, or the install tree of a Spack: a path, or an http(s)://, s3://,
+      gs://, az:// or oci:// URL. Several in the form STACK=LOCATION are the stacks of one revision.
     - tags: Import only these tags (names or globs, repeatable). For a location without a tag, or
       with a single other one, the tag to publish it under.
     - taken_at: The time at which the cache had this state (RFC 3339). By default the date in the

@@ -1,225 +1,80 @@
-"""S3 buckets: URLs of their objects, signed requests, and object listings.
+"""Objects in buckets of S3, Google Cloud Storage and Azure, which obstore reads.
 
-Source: Amazon's documentation of Signature Version 4 and of the operation ListObjectsV2, which
-other services implement as well.
+An object is at SCHEME://BUCKET/KEY, with the key as it is, without percent-encoding. Requests are
+signed if the environment has credentials; they are never requested from a machine's metadata
+service.
 """
 
-import hashlib
-import hmac
+import os
 import re
-from collections.abc import Mapping
-from contextlib import suppress
-from datetime import datetime
-from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote, urlencode, urlsplit
-from xml.etree import ElementTree
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from snapshots.errors import SourceError
+from snapshots.program import importer_name
 from snapshots.sources.inputs import AccessDenied, Missing
 from snapshots.sources.settings import ReadSettings, S3Access
 
 if TYPE_CHECKING:
-    from httpx import Response
-
+    from obstore.store import AzureStore, GCSStore, S3Store
 
 PUBLIC_BUCKETS: Mapping[str, str] = {"spack-binaries": "https://binaries.spack.io"}
 """The public URLs of well-known buckets."""
 
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_AMAZON = re.compile(r"(?:(?P<bucket>[a-z0-9.-]+)\.)?s3(?:[.-][a-z0-9-]+)?\.amazonaws\.com")
-_SCHEME = "s3://"
-_UNRESERVED = "-_.~"
-_NO_BODY = hashlib.sha256().hexdigest()
-_ERROR_BYTES = 1 << 16
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
 _KEY = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-_REFUSALS = frozenset(
-    {
-        "ExpiredToken",
-        "InvalidAccessKeyId",
-        "InvalidToken",
-        "RequestTimeTooSkewed",
-        "SignatureDoesNotMatch",
-        "TokenRefreshRequired",
-    }
-)
-_OTHER_REGION = frozenset({"AuthorizationHeaderMalformed", "PermanentRedirect"})
+_CREDENTIALS = {
+    "gs": ("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS"),
+    "az": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS", "AZURE_CLIENT", "AZURE_FEDERATED"),
+}
+"""The beginnings of variables with credentials of other stores than S3."""
+
+_PIECE = 1 << 20
+_LISTED_AT_ONCE = 1_000
 
 
-def is_signed(bucket: str, settings: ReadSettings) -> bool:
-    """Return whether requests for a bucket are signed; those for public prefixes are not."""
-    return settings.s3.is_signed and bucket not in _prefixes(settings)
+def is_object(location: str) -> bool:
+    """Return whether a location is that of a bucket or an object."""
+    return location.startswith(("s3://", "gs://", "az://"))
 
 
-def bucket_url(location: str, bucket: str, settings: ReadSettings) -> str:
-    """Return the base URL of a bucket's objects, without a trailing slash.
+def resolved(location: str, settings: ReadSettings) -> str:
+    """Return the URL at which a location in a bucket is read: its public URL, or itself.
 
-    Raises SourceError, with ``location`` as its location, for an invalid bucket name and for
-    unusable settings.
+    Raises SourceError for an invalid name of a bucket and for unusable settings.
     """
+    scheme, _, path = location.partition("://")
+    bucket, slash, key = path.partition("/")
     if _BUCKET.fullmatch(bucket) is None:
-        raise SourceError(location, f"{bucket!r} cannot name an S3 bucket")
-    prefix = _prefixes(settings).get(bucket)
-    if prefix is not None:
-        if not prefix.startswith(("http://", "https://")):
-            raise SourceError(location, f"its bucket's prefix, {prefix}, is not an http(s) URL")
-        return prefix.rstrip("/")
-    access = settings.s3
-    _check(access, location)
-    if access.endpoint:
-        return f"{access.endpoint}/{bucket}"
-    host = f"s3.{access.region}.amazonaws.com" if access.region else "s3.amazonaws.com"
-    # Amazon's certificates do not match bucket names that contain a dot.
-    return f"https://{host}/{bucket}" if "." in bucket else f"https://{bucket}.{host}"
+        raise SourceError(location, f"{bucket!r} cannot name a bucket")
+    if scheme != "s3":
+        return location
+    prefix = {**PUBLIC_BUCKETS, **settings.s3_prefixes}.get(bucket)
+    if prefix is None:
+        _check(settings.s3, location)
+        return location
+    if not prefix.startswith(("http://", "https://")):
+        raise SourceError(location, f"its bucket's prefix, {prefix}, is not an http(s) URL")
+    return f"{prefix.rstrip('/')}{slash}{key}"
 
 
-def object_url(location: str, settings: ReadSettings) -> str:
-    """Return the http(s) URL of an s3:// location, percent-encoded as required for signatures."""
-    parts = urlsplit(location)
-    url = f"{bucket_url(location, parts.netloc, settings)}{quote(parts.path, '/' + _UNRESERVED)}"
-    return f"{url}?{parts.query}" if parts.query else url
-
-
-def signed_headers(method: str, url: str, access: S3Access, moment: datetime) -> Mapping[str, str]:
-    """Return the headers that sign a request without a body, sent at a time in UTC.
-
-    ``url`` must be encoded as by ``object_url``, with its query sorted.
-    """
-    parts = urlsplit(url)
-    time, day = f"{moment:%Y%m%dT%H%M%SZ}", f"{moment:%Y%m%d}"
-    headers = {"x-amz-content-sha256": _NO_BODY, "x-amz-date": time}
-    if access.token:
-        headers["x-amz-security-token"] = access.token
-    named = {"host": parts.netloc} | headers
-    names = ";".join(named)
-    lines = [f"{name}:{value}" for name, value in named.items()]
-    request = "\n".join([method, parts.path or "/", parts.query, *lines, "", names, _NO_BODY])
-    region = access.region or "us-east-1"
-    scope = f"{day}/{region}/s3/aws4_request"
-    text = f"AWS4-HMAC-SHA256\n{time}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-    key = f"AWS4{access.secret}".encode()
-    for part in (day, region, "s3", "aws4_request", text):
-        key = hmac.digest(key, part.encode(), "sha256")
-    credential = f"Credential={access.key_id}/{scope}"
-    signature = f"{credential}, SignedHeaders={names}, Signature={key.hex()}"
-    return headers | {"Authorization": f"AWS4-HMAC-SHA256 {signature}"}
-
-
-class InBucket(msgspec.Struct, frozen=True):
-    """A location in a bucket: the location of the bucket, ``root``, and the ``key``."""
-
-    root: str
-    key: str
-
-
-def in_bucket(location: str, settings: ReadSettings) -> InBucket | None:
-    """Return the root and key of a location in a bucket, either an s3:// or an http(s):// URL.
-
-    None if it is not in a bucket, judging by the settings and the names of Amazon's hosts.
-    """
-    parts = urlsplit(location)
-    path = parts.path.removeprefix("/")
-    if location.startswith(_SCHEME):
-        return InBucket(f"{_SCHEME}{parts.netloc}", path)
-    origin = f"{parts.scheme}://{parts.netloc}"
-    for root in _roots(settings):
-        if location.startswith(f"{root}/"):
-            return InBucket(root, unquote(f"{origin}/{path}"[len(root) + 1 :]))
-    match = _AMAZON.fullmatch(parts.netloc)
-    if match and match["bucket"]:
-        return InBucket(origin, unquote(path))
-    endpoint = origin if match else settings.s3.endpoint
-    if endpoint and location.startswith(f"{endpoint}/"):
-        bucket, _, key = f"{origin}/{path}"[len(endpoint) + 1 :].partition("/")
-        return InBucket(f"{endpoint}/{bucket}", unquote(key))
-    return None
-
-
-def location_of(root: str, key: str) -> str:
-    """Return the location of an object in the bucket at ``root``."""
-    path = key if root.startswith(_SCHEME) else quote(key, "/" + _UNRESERVED)
-    return f"{root}/{path}"
-
-
-def is_s3(location: str, settings: ReadSettings) -> bool:
-    """Return whether a location is served by S3 itself, not by a public prefix of a bucket."""
-    place = in_bucket(location, settings)
-    return place is not None and place.root not in _roots(settings)
-
-
-def refusal(response: "Response", location: str, status: str) -> SourceError:
-    """Return the error for an unsuccessful response of a bucket.
-
-    ``status`` is the status for display. The error is a Missing, AccessDenied or other SourceError,
-    with advice about credentials and regions.
-    """
-    code = response.status_code
-    name, message, region = _error_of(response)
-    if name:
-        status = f"{status} ({name})"
-    if name == "NoSuchBucket":
-        reason = "there is no such bucket; check its name, and AWS_ENDPOINT_URL"
-        return SourceError(location, f"{status}: {reason}")
-    if code == 404:
-        return Missing(location, f"{status}: it is not there")
-    if 300 <= code < 400 or name in _OTHER_REGION:
-        reason = f"the bucket is in another region; set AWS_REGION={region or '...'}"
-        return SourceError(location, f"{status}: {reason}")
-    if name in _REFUSALS:
-        reason = f"the credentials are refused; check {_KEY}, and AWS_SESSION_TOKEN"
-        return SourceError(location, f"{status}: {reason}: {message}")
-    if code in (401, 403):
-        if location.startswith(_SCHEME):
-            reason = (
-                "it is not there, or AWS_ACCESS_KEY_ID may not read it; a bucket that is public is "
-                "read without credentials where CACHELOG_S3_PREFIXES names it"
-            )
-        else:
-            reason = f"it is not there, or it is not public; for credentials set {_KEY}"
-        return AccessDenied(location, f"{status}: {reason}")
-    hint = f": {message}" if message else f"; check {_KEY} if it wants credentials"
-    return SourceError(location, f"{status}{hint}")
-
-
-class ObjectList(msgspec.Struct, frozen=True):
-    """A page of a listing: keys with the ETags of their objects, and the token of the next page."""
-
-    objects: list[tuple[str, str | None]]
-    next_token: str | None
-
-
-def list_location(place: InBucket, token: str | None) -> str:
-    """Return the location of a page of the listing of all objects whose keys begin with a key."""
-    values = {"list-type": "2", "prefix": place.key}
-    if token is not None:
-        values = {"continuation-token": token} | values  # sorted, as required for signatures
-    return f"{place.root}/?{urlencode(values, quote_via=quote, safe=_UNRESERVED)}"
-
-
-def parse_list(data: bytes | bytearray, location: str) -> ObjectList:
-    """Parse a page of a listing. Raises SourceError."""
-    root = _xml(data)
-    if root is None or not root.tag.endswith("ListBucketResult"):
-        raise SourceError(location, "the answer is not a list of objects (ListBucketResult)")
-    objects = [
-        (entry.findtext("{*}Key", ""), entry.findtext("{*}ETag"))
-        for entry in root.iterfind("{*}Contents")
-    ]
-    if root.findtext("{*}IsTruncated") != "true":
-        return ObjectList(objects, None)
-    token = root.findtext("{*}NextContinuationToken")
-    if not token:
-        raise SourceError(location, "the list breaks off: it names no next page")
-    return ObjectList(objects, token)
-
-
-def _prefixes(settings: ReadSettings) -> Mapping[str, str]:
-    return {**PUBLIC_BUCKETS, **settings.s3_prefixes}
-
-
-def _roots(settings: ReadSettings) -> list[str]:
-    return [prefix.rstrip("/") for prefix in _prefixes(settings).values()]
+def public_url(location: str, settings: ReadSettings) -> str:
+    """Return the http(s) URL of an object that is read without credentials. Raises SourceError."""
+    scheme, _, path = location.partition("://")
+    bucket, _, key = path.partition("/")
+    path = f"{bucket}/{quote(key)}"
+    if scheme == "gs":
+        return f"https://storage.googleapis.com/{path}"
+    if scheme == "az":
+        raise SourceError(location, "is in Azure, and can only be read if you name it yourself")
+    region = f".{settings.s3.region}" if settings.s3.region else ""
+    return f"{settings.s3.endpoint or f'https://s3{region}.amazonaws.com'}/{path}"
 
 
 def _check(access: S3Access, location: str) -> None:
@@ -246,30 +101,182 @@ def _check(access: S3Access, location: str) -> None:
         raise SourceError(location, f"AWS_ENDPOINT_URL, {access.endpoint}, is not an http(s) URL")
 
 
-def _error_of(response: "Response") -> tuple[str, str, str]:
-    """Return the code and message of an error, and the region that it names."""
-    import httpx
+# -- reading
 
-    data = bytearray()
-    with suppress(httpx.DecodingError):
-        for chunk in response.iter_bytes(_ERROR_BYTES):
-            data += chunk
-            if len(data) > _ERROR_BYTES:
-                break
-    root = _xml(data)
-    name = message = region = ""
-    if root is not None and root.tag.endswith("Error"):
-        name, message, region = (
-            root.findtext(f"{{*}}{key}") or "" for key in ("Code", "Message", "Region")
+
+class BucketObject(msgspec.Struct, frozen=True, eq=False):
+    """An object that is being read.
+
+    - etag: what changes with the content; None if the store states nothing
+    - encoding: the Content-Encoding
+    - size: the number of bytes
+    - chunks: the bytes; raises SourceError
+    """
+
+    etag: str | None
+    encoding: str
+    size: int
+    chunks: Iterator[bytes]
+
+
+class BucketReader:
+    """Reads objects according to settings; thread-safe.
+
+    All methods raise Missing, AccessDenied and SourceError.
+    """
+
+    def __init__(self, settings: ReadSettings) -> None:
+        self._settings = settings
+        self._stores: dict[str, Any] = {}
+        self._lock = Lock()
+
+    def exists(self, location: str) -> bool:
+        """Return whether an object exists."""
+        store, key = self._store(location)
+        try:
+            with self._translated(location):
+                store.head(key)
+        except Missing:
+            return False
+        return True
+
+    def get(self, location: str) -> BucketObject:
+        """Begin to read an object."""
+        store, key = self._store(location)
+        with self._translated(location):
+            return self._read(store.get(key), location)
+
+    def get_changed(self, location: str, etag: str) -> BucketObject | None:
+        """Begin to read an object; None if it still has the ETag."""
+        from obstore.exceptions import NotModifiedError
+
+        store, key = self._store(location)
+        with self._translated(location), suppress(NotModifiedError):
+            return self._read(store.get(key, options={"if_none_match": etag}), location)
+        return None
+
+    def _read(self, result: Any, location: str) -> BucketObject:
+        return BucketObject(
+            result.meta["e_tag"],
+            result.attributes.get("Content-Encoding", "identity"),
+            result.meta["size"],
+            self._chunks(result, location),
         )
-    return name, message, response.headers.get("x-amz-bucket-region", region)
+
+    def _chunks(self, result: Any, location: str) -> Iterator[bytes]:
+        with self._translated(location):
+            for chunk in result.stream(min_chunk_size=_PIECE):
+                yield bytes(chunk)
+
+    def list(self, location: str) -> Iterator[tuple[str, str | None]]:
+        """Yield the location and the ETag of each object below a location."""
+        store, key = self._store(location)
+        root = location.removesuffix(key).rstrip("/")
+        with self._translated(location):
+            for page in store.list(key.rstrip("/") or None, chunk_size=_LISTED_AT_ONCE):
+                for meta in page:
+                    yield f"{root}/{meta['path']}", meta["e_tag"]
+
+    def _store(self, location: str) -> tuple[Any, str]:
+        """Return the store of a location's bucket, and the location's key."""
+        scheme, _, path = location.partition("://")
+        bucket, _, key = path.partition("/")
+        with self._lock, self._translated(location):
+            root = f"{scheme}://{bucket}"
+            if root not in self._stores:
+                self._stores[root] = self._opened(scheme, bucket)
+            return self._stores[root], key
+
+    def _opened(self, scheme: str, bucket: str) -> "S3Store | GCSStore | AzureStore":
+        from obstore.store import AzureStore, GCSStore, S3Store
+
+        settings, access = self._settings, self._settings.s3
+        backoff = timedelta(seconds=settings.backoff)
+        options: dict[str, Any] = {
+            "client_options": {
+                "allow_http": access.allows_http,
+                "connect_timeout": timedelta(seconds=settings.timeout),
+                "read_timeout": timedelta(seconds=settings.timeout),
+                "timeout": timedelta(seconds=settings.deadline),
+                "user_agent": importer_name().replace(" ", "/"),
+            },
+            "retry_config": {
+                "max_retries": settings.attempts - 1,
+                "retry_timeout": timedelta(seconds=settings.deadline),
+                "backoff": {"init_backoff": backoff, "max_backoff": 16 * backoff, "base": 2},
+            },
+        }
+        if scheme == "s3":
+            options |= {"endpoint": access.endpoint} if access.endpoint else {}
+            options |= {"session_token": access.token} if access.token else {}
+            if access.is_signed:
+                options |= {"access_key_id": access.key_id, "secret_access_key": access.secret}
+            region = access.region or "us-east-1"
+            return S3Store(bucket, region=region, skip_signature=not access.is_signed, **options)
+        is_signed = any(name.startswith(_CREDENTIALS[scheme]) for name in os.environ)
+        store = GCSStore if scheme == "gs" else AzureStore
+        return store(bucket, skip_signature=not is_signed, **options)
+
+    @contextmanager
+    def _translated(self, location: str) -> Iterator[None]:
+        from obstore.exceptions import BaseError
+
+        try:
+            yield
+        except (BaseError, OSError, ValueError) as error:
+            raise _source_error(error, location, self._settings) from None
 
 
-def _xml(data: bytes | bytearray) -> ElementTree.Element | None:
-    if b"<!" in data:  # S3 sends no comments or declarations; entities could expand indefinitely
-        return None
-    parser = ElementTree.XMLParser(encoding="utf-8")  # noqa: S314 - without any entities
-    try:
-        return ElementTree.fromstring(bytes(data), parser)  # noqa: S314
-    except ElementTree.ParseError:
-        return None
+# -- errors
+
+_STATUS = re.compile(r"status code: (\d+ [A-Za-z -]+)")
+_XML_PART = re.compile(r"<(Code|Message)>(.*?)</\1>", re.DOTALL)
+_TRIED = re.compile(r"after (\d+) retries")
+_REFUSALS = frozenset(
+    {
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "RequestTimeTooSkewed",
+        "SignatureDoesNotMatch",
+        "TokenRefreshRequired",
+    }
+)
+_OTHER_REGION = re.compile("incorrectly configured region|AuthorizationHeaderMalformed|Redirect<")
+
+
+def _source_error(error: Exception, location: str, settings: ReadSettings) -> SourceError:
+    """Return obstore's error as one with advice about credentials and regions."""
+    text = str(error).partition("\n\nDebug source")[0]
+    parts = dict(_XML_PART.findall(text))
+    name, message = parts.get("Code", ""), parts.get("Message", "")
+    found = _STATUS.search(text)
+    status = (f"HTTP {found[1].strip()}" if found else "") + (f" ({name})" if name else "")
+    if name == "NoSuchBucket":
+        reason = "there is no such bucket; check its name, and AWS_ENDPOINT_URL"
+        return SourceError(location, f"{status}: {reason}")
+    if "404" in status:
+        return Missing(location, f"{status}: it is not there")
+    if _OTHER_REGION.search(text):
+        return SourceError(location, "the bucket is in another region; set AWS_REGION")
+    if name in _REFUSALS:
+        reason = f"the credentials are refused; check {_KEY}, and AWS_SESSION_TOKEN"
+        return SourceError(location, f"{status}: {reason}: {message}")
+    if "401" in status or "403" in status:
+        if not location.startswith("s3:"):
+            reason = "it is not there, or it is not public, or the credentials may not read it"
+        elif settings.s3.is_signed:
+            reason = (
+                "it is not there, or AWS_ACCESS_KEY_ID may not read it; a bucket that is public is "
+                "read without credentials where CACHELOG_S3_PREFIXES names it"
+            )
+        else:
+            reason = f"it is not there, or it is not public; for credentials set {_KEY}"
+        return AccessDenied(location, f"{status}: {reason}")
+    if isinstance(error, ValueError):
+        return SourceError(location, f"is not a valid URL: {text}")
+    tried = _TRIED.search(text)
+    times = f" (tried {int(tried[1]) + 1} times); try again later" if tried else ""
+    if not status:
+        status, message = "the request failed", text.rpartition(" - ")[2]
+    return SourceError(location, f"{status}{message and f': {message}'}{times}")

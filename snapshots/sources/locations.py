@@ -10,8 +10,6 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import url2pathname
 
-from msgspec.structs import replace
-
 from snapshots.errors import SourceError
 from snapshots.models import source_kind
 from snapshots.sources import buckets
@@ -23,8 +21,9 @@ _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/?#]*)
 
 
 def is_url(location: str) -> bool:
-    """Return whether the location is an http(s):// or s3:// URL."""
-    return location[:8].lower().startswith(("http://", "https://", "s3://"))
+    """Return whether the location is an http(s):// URL, or one of a bucket."""
+    beginning = location[:8].lower()
+    return beginning.startswith(("http://", "https://")) or buckets.is_object(beginning)
 
 
 def is_registry(location: str) -> bool:
@@ -33,10 +32,9 @@ def is_registry(location: str) -> bool:
 
 
 def resolve(location: str, settings: ReadSettings) -> str:
-    """Return the path or http(s) URL of a location.
+    """Return the path or URL of a location; the http(s) URL of an object in a public bucket.
 
-    An s3:// URL is returned unchanged if there are credentials for its bucket. Raises SourceError
-    for a URL with another scheme or a login, and for an invalid URL.
+    Raises SourceError for a URL with another scheme or a login, and for an invalid URL.
     """
     match = _URL.fullmatch(location)
     if match is None:
@@ -44,12 +42,11 @@ def resolve(location: str, settings: ReadSettings) -> str:
     scheme, authority, rest = match["scheme"].lower(), match["authority"], match["rest"]
     if scheme in ("http", "https"):
         return _web_url(scheme, authority, rest)
-    if scheme == "s3":
-        url = f"{buckets.bucket_url(location, authority, settings)}{rest}"
-        is_signed = buckets.is_signed(authority, settings)
-        return f"s3://{authority}{rest}" if is_signed else resolve(url, settings)
+    if buckets.is_object(f"{scheme}://"):
+        url = buckets.resolved(f"{scheme}://{authority}{rest}", settings)
+        return url if buckets.is_object(url) else resolve(url, settings)
     if scheme != "file":
-        forms = "a folder, a file, or an http(s)://, s3:// or oci:// URL"
+        forms = "a folder, a file, or an http(s)://, s3://, gs://, az:// or oci:// URL"
         raise SourceError(location, f"is not one of these: {forms}")
     if authority not in ("", "localhost"):
         raise SourceError(location, f"is on another machine, {authority}; write file:///PATH")
@@ -60,7 +57,7 @@ def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str
     """Return the path or URL of a location that the document at the resolved ``listed_in`` names.
 
     It can be relative to the document. A remote document cannot name a local file, and a bucket
-    other than its own is read without credentials. Raises SourceError.
+    other than its own is read at its public URL, without credentials. Raises SourceError.
     """
     if not is_url(listed_in):
         resolved = resolve(location, settings)
@@ -69,10 +66,9 @@ def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str
         joined = location if _URL.fullmatch(location) else _joined(listed_in, location)
     except ValueError as error:
         raise SourceError(listed_in, f"names {location!r}, which is not a URL: {error}") from None
-    bucket, _, _ = listed_in.removeprefix("s3://").partition("/")
-    if not joined.startswith(f"s3://{bucket}/"):
-        settings = replace(settings, s3=settings.s3.unsigned())
     resolved = resolve(joined, settings)
+    if buckets.is_object(resolved) and resolved.split("/")[:3] != listed_in.split("/")[:3]:
+        resolved = resolve(buckets.public_url(resolved, settings), settings)
     if not is_url(resolved):
         raise SourceError(listed_in, f"names the local file {location}")
     return resolved
@@ -80,10 +76,10 @@ def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str
 
 def _joined(base: str, location: str) -> str:
     """Return a relative location, resolved against ``base``. Raises ValueError."""
-    if not base.startswith("s3://"):
+    if not buckets.is_object(base):
         return urljoin(base, location)
-    joined = urljoin(f"https{base[2:]}", location)  # urljoin does not know s3
-    return f"s3{joined[5:]}" if urlsplit(joined).netloc == urlsplit(base).netloc else joined
+    joined = urljoin(f"https{base[2:]}", location)  # urljoin knows no buckets
+    return f"{base[:2]}{joined[5:]}" if urlsplit(joined).netloc == urlsplit(base).netloc else joined
 
 
 def public(location: str) -> str:

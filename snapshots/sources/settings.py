@@ -53,10 +53,6 @@ class S3Access(msgspec.Struct, frozen=True, kw_only=True):
         """Whether there is a key to sign requests, or an incomplete one."""
         return bool(self.key_id or self.secret)
 
-    def unsigned(self) -> Self:
-        """Return a copy without a key."""
-        return msgspec.structs.replace(self, key_id="", secret="", token="")
-
     def __repr__(self) -> str:
         return f"S3Access(endpoint={self.endpoint!r}, region={self.region!r}, ...)"
 

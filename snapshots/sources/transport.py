@@ -1,9 +1,8 @@
-"""Reading of folders, files, and http(s):// and s3:// URLs.
+"""Reading of folders, files, http(s):// URLs, and objects in buckets.
 
 Large bodies are written to disk while they are downloaded, so that several indexes can be fetched
-at once with little memory. Requests for s3:// URLs are signed with the credentials of the
-settings. All other requests have only the credentials that a caller passes, and these are never
-sent to another server after a redirect.
+at once with little memory. HTTP requests have only the credentials that a caller passes, and these
+are never sent to another server after a redirect.
 """
 
 import os
@@ -78,9 +77,20 @@ def retry_after(response: "httpx.Response") -> float:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-def _encoding_of(response: "httpx.Response", url: str) -> str | None:
-    """Return the Content-Encoding, gzip or None. Raises SourceError for any other."""
-    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+def _encoding_of(response: "httpx.Response") -> str:
+    encoding: str = response.headers.get("Content-Encoding", "identity")
+    return encoding
+
+
+def _unpacked(chunks: Iterable[bytes], encoding: str, url: str) -> bytes | bytearray:
+    """Return the content of a small document with a Content-Encoding. Raises SourceError."""
+    packed = downloads.collected(chunks, _DOCUMENT_BYTES, url)
+    return downloads.unpacked(packed, _compression(encoding, url), _DOCUMENT_BYTES, url)
+
+
+def _compression(encoding: str, url: str) -> str | None:
+    """Return gzip or None for a Content-Encoding. Raises SourceError for any other."""
+    encoding = encoding.strip().lower()
     if encoding in ("identity", ""):
         return None
     if encoding in ("gzip", "x-gzip"):
@@ -120,7 +130,6 @@ _DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum needs
 _MAX_REDIRECTS = 10
 _MAX_WAIT = 120.0
 _NONE: Mapping[str, str] = {}
-_PAGES_MAX = 10_000
 _LISTED_MAX = 1_000_000  # ten times the size of the largest cache
 
 Item = TypeVar("Item")
@@ -158,11 +167,9 @@ class Transport:
         self._pool = ThreadPoolExecutor(settings.workers, thread_name_prefix="transport")
         self._lock = Lock()
         self._stopped = Event()
-        urls = (
-            buckets.object_url(url, settings) if url.startswith("s3://") else url for url in origins
-        )
+        self._buckets = buckets.BucketReader(settings)
         self._boundary = Boundary(
-            hosts_of(*urls),
+            hosts_of(*(url for url in origins if not buckets.is_object(url))),
             reached=reached,
             configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
         )
@@ -184,6 +191,8 @@ class Transport:
 
     def exists(self, location: str) -> bool:
         """Return whether a file exists at the location. Raises SourceError if this is unknown."""
+        if buckets.is_object(location):
+            return self._buckets.exists(location)
         if is_url(location):
             try:
                 return self._request("HEAD", location, {}, lambda _: True)
@@ -198,6 +207,9 @@ class Transport:
         """Return the content of a small document. Raises Missing or SourceError."""
         if not is_url(location):
             return downloads.user_file(location, _DOCUMENT_BYTES).load(limit=_DOCUMENT_BYTES)[0]
+        if buckets.is_object(location):
+            read = self._buckets.get(location)
+            return _unpacked(read.chunks, read.encoding, location)
         return self.receive(location).data
 
     def receive(self, url: str, headers: Mapping[str, str] = _NONE) -> ReceivedDocument:
@@ -207,9 +219,7 @@ class Transport:
         """
 
         def content(response: "httpx.Response") -> ReceivedDocument:
-            encoding = _encoding_of(response, url)
-            packed = downloads.collected(response.iter_raw(), _DOCUMENT_BYTES, url)
-            data = downloads.unpacked(packed, encoding, _DOCUMENT_BYTES, url)
+            data = _unpacked(response.iter_raw(), _encoding_of(response), url)
             return ReceivedDocument(data, _next_page_of(response, url))
 
         return self._request("GET", url, headers, content)
@@ -227,32 +237,47 @@ class Transport:
         key = key or location
         store = self._body_store()
         cached = store.find(key, location)
-        if cached and cached.etag:
-            headers = {**headers, "If-None-Match": cached.etag}
         if cached is not None:
             self._close_on_exit(cached)
 
-        def stored(response: "httpx.Response") -> downloads.StoredBody:
+        def stored(
+            chunks: Iterable[bytes], etag: str | None, encoding: str, size: int | None
+        ) -> downloads.StoredBody:
+            note = downloads.Note(location, etag, _compression(encoding, location))
+            monitored = self._monitored(chunks, size, location)
+            return self._close_on_exit(store.keep(key, note, monitored))
+
+        def from_response(response: "httpx.Response") -> downloads.StoredBody:
             if cached is not None and response.status_code == 304:
                 return cached
-            encoding = _encoding_of(response, location)
-            note = downloads.Note(location, _etag_of(response), encoding)
-            return self._close_on_exit(store.keep(key, note, self._monitored(response, location)))
+            length = response.headers.get("Content-Length", "")
+            size = int(length) if length.isdecimal() else None
+            return stored(response.iter_raw(), _etag_of(response), _encoding_of(response), size)
 
-        return self._request("GET", location, headers, stored)
+        if buckets.is_object(location):
+            if cached and cached.etag:
+                read = self._buckets.get_changed(location, cached.etag)
+                if read is None:
+                    return cached
+            else:
+                read = self._buckets.get(location)
+            return stored(read.chunks, read.etag, read.encoding, read.size)
+        if cached and cached.etag:
+            headers = {**headers, "If-None-Match": cached.etag}
+        return self._request("GET", location, headers, from_response)
 
     def can_list(self, location: str) -> bool:
         """Return whether the files below a location can be listed: folders and buckets."""
-        return not is_url(location) or buckets.in_bucket(location, self.settings) is not None
+        return not is_url(location) or buckets.is_object(location)
 
     def listing(self, location: str) -> list[RemoteFile]:
-        """Return the files below a folder, or the objects below a URL in a bucket, sorted.
+        """Return the files below a folder, or the objects below a location in a bucket, sorted.
 
         Raises SourceError, also for an endless listing.
         """
-        place = buckets.in_bucket(location, self.settings) if is_url(location) else None
+        is_object = buckets.is_object(location)
         versions: dict[str, str | None] = {}
-        for path, version in self._objects(location, place) if place else _files(location):
+        for path, version in (self._buckets.list if is_object else _files)(location):
             if path in versions:
                 raise SourceError(location, f"its list has {path} twice, perhaps in a loop")
             versions[path] = version
@@ -261,25 +286,6 @@ class Transport:
             if not len(versions) % 1000:
                 self.progress(f"listing {location}", len(versions), None)
         return [RemoteFile(path, versions[path]) for path in sorted(versions)]
-
-    def _objects(self, location: str, place: buckets.InBucket) -> Iterator[tuple[str, str | None]]:
-        """Yield the location and the ETag of each object below a location in a bucket."""
-        below = msgspec.structs.replace(place, key=f"{place.key.rstrip('/')}/".removeprefix("/"))
-        token: str | None = None
-        for _ in range(_PAGES_MAX):
-            try:
-                page = buckets.parse_list(self.read(buckets.list_location(below, token)), location)
-            except SourceError as error:
-                raise SourceError(location, f"cannot be listed: {error.reason}") from None
-            for key, etag in page.objects:
-                if key.startswith(below.key):
-                    yield buckets.location_of(below.root, key), etag
-            if page.next_token is None:
-                return
-            if page.next_token == token:
-                break
-            token = page.next_token
-        raise SourceError(location, "its list does not end; read it by an index")
 
     def each(
         self,
@@ -318,12 +324,12 @@ class Transport:
             self._open.callback(body.file.close)
         return body
 
-    def _monitored(self, response: "httpx.Response", location: str) -> Iterator[bytes]:
+    def _monitored(
+        self, chunks: Iterable[bytes], total: int | None, location: str
+    ) -> Iterator[bytes]:
         """Yield the body as it is received. Raises SourceError at the size limit or after exit."""
-        length = response.headers.get("Content-Length", "")
-        limit, total = self.settings.max_index_bytes, int(length) if length.isdecimal() else None
-        done = 0
-        for chunk in response.iter_raw():
+        limit, done = self.settings.max_index_bytes, 0
+        for chunk in chunks:
             done += len(chunk)
             if max(done, total or 0) > limit:
                 raise downloads.too_large(location, limit)
@@ -353,13 +359,7 @@ class Transport:
                 self._check_stopped(url)
                 requested_wait = 0.0
                 try:
-                    target, signature = self._target(method, url)
-                    with client.stream(
-                        method,
-                        target,
-                        headers={**headers, **signature},
-                        follow_redirects=not signature,  # a signature is valid for one host
-                    ) as response:
+                    with client.stream(method, url, headers={**headers}) as response:
                         if not may_recover(response):
                             self._check_status(response, url)
                             return use(response)
@@ -385,13 +385,6 @@ class Transport:
         times = f"tried {self.settings.attempts} times"
         raise SourceError(url, f"{failure} ({times}); try again later")
 
-    def _target(self, method: str, url: str) -> tuple[str, Mapping[str, str]]:
-        """Return the http(s) URL of a location, and the headers that sign a request."""
-        if not url.startswith("s3://"):
-            return url, {}
-        target = buckets.object_url(url, self.settings)
-        return target, buckets.signed_headers(method, target, self.settings.s3, datetime.now(UTC))
-
     def _check_status(self, response: "httpx.Response", url: str) -> None:
         """Return if the response is successful.
 
@@ -400,8 +393,6 @@ class Transport:
         code, status = response.status_code, status_of(response)
         if code == 200 or (code == 304 and "If-None-Match" in response.request.headers):
             return
-        if buckets.is_s3(url, self.settings):
-            raise buckets.refusal(response, url, status)
         if code in (403, 404, 410):
             kind = AccessDenied if code == 403 else Missing
             raise kind(url, f"{status}: it is not there, or it is not public")

@@ -18,7 +18,6 @@ from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.refs import parse_moment, parse_ref, parse_side, split_range
 from snapshots.sources import lock_files, side_files
-from snapshots.sources.buckets import parse_list
 from snapshots.sources.buildcache.database import SpecDocuments, decode
 from snapshots.sources.buildcache.layouts import parse_manifest
 from snapshots.sources.buildcache.oci import Image, challenges, credentials_for
@@ -60,13 +59,6 @@ OLD_INDEX = database(
         dependencies=[{"name": "zlib", "hash": hash_of("zlib"), "type": ["build", "link"]}],
     ),
     version="7",
-)
-OBJECTS = (
-    b'<?xml version="1.0" encoding="UTF-8"?>'
-    b'<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bucket</Name>'
-    b"<IsTruncated>true</IsTruncated><Contents><Key>a/b&amp;c</Key><ETag>&quot;1&quot;</ETag>"
-    b"<Size>3</Size></Contents><Contents><Key>d</Key></Contents>"
-    b"<NextContinuationToken>e</NextContinuationToken></ListBucketResult>"
 )
 NEW_INDEX = database(
     node(
@@ -184,13 +176,6 @@ def _spec_document(random: Random, _: Path) -> None:
         spec_documents.add(digest, data, digest)
     specs = spec_documents.specs()
     _checked(specs.in_cache.values(), specs.outside.values())
-
-
-def _objects(random: Random, _: Path) -> None:
-    page = parse_list(mutated_bytes(OBJECTS, random), "s3://bucket")
-    for key, etag in page.objects:
-        key.encode()
-        assert etag is None or etag.encode()
 
 
 def _image(random: Random, _: Path) -> None:
@@ -326,7 +311,6 @@ READERS: Mapping[str, Case] = {
     "pages of values": _page_of_values,
     "indexes": _index,
     "documents of specs": _spec_document,
-    "lists of objects": _objects,
     "images": _image,
     "logins": _login,
     "lock files": _lock_file,
