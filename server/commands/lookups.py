@@ -130,7 +130,7 @@ def find_command(
     - words: The query, in Spack's spec syntax: hdf5@1.12: +mpi %gcc@13 ^zlib. Properties after %
       or ^ refer to that dependency, so write those of the spec itself first. Write ~NAME for a
       disabled variant, or quote the query. Without a query, all specs are printed.
-    - ref: The revision to search: {REF}. By default {LATEST}.
+    - ref: The side to search: {SIDE}. By default {LATEST}.
     - stack: Only specs in this stack.
     - limit: Print only the first N. By default all are printed.
     """
@@ -139,8 +139,7 @@ def find_command(
     from snapshots.spack.query import query_of
 
     query = query_of(words)
-    opened = parameters.open_catalog(catalog)
-    revision = opened.revision(ref)
+    opened, revision = parameters.open_side(catalog, ref)
     matches = opened.library.matching(revision, query)
     frame = opened.frame(revision)
     if stack is not None:

@@ -1,4 +1,4 @@
-"""``cachelog holes``, ``twins`` and ``impact``: questions about the contents of one revision."""
+"""``cachelog holes``, ``twins`` and ``impact``: questions about one side."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -22,12 +22,12 @@ def holes_command(ref: Ref, *, limit: Limit, catalog: str) -> None:
 
     A hole is a link or run dependency that is neither in the cache nor external.
 
-    - ref: The revision: {REF}. By default {LATEST}.
+    - ref: The side: {SIDE}. By default {LATEST}.
     - limit: List only the N that affect the most specs. By default all are listed.
     """
     from server.terminal.printing.questions import print_holes
 
-    print_holes(parameters.open_catalog(catalog), ref, limit)
+    print_holes(*parameters.open_side(catalog, ref), limit)
 
 
 # -- twins
@@ -50,13 +50,13 @@ def twins_command(
     Twins are specs with the same name, version, variants and architecture but different hashes.
     Each duplicate build has one main cause, so the numbers add up.
 
-    - ref: The revision: {REF}. By default {LATEST}.
+    - ref: The side: {SIDE}. By default {LATEST}.
     - stacks: Only specs in this stack (repeatable: in any of these stacks).
     - limit: List only the first N groups.
     """
     from server.terminal.printing.questions import print_twins
 
-    print_twins(parameters.open_catalog(catalog), ref, stacks, package, limit)
+    print_twins(*parameters.open_side(catalog, ref), stacks, package, limit)
 
 
 # -- impact
@@ -80,7 +80,7 @@ def impact_command(
 
     - words: The packages that would change. With --recipes, A..B instead: the packages whose
       recipes are changed by the commits in B that are not in A.
-    - ref: The revision to search: {REF}. By default {LATEST}.
+    - ref: The side to search: {SIDE}. By default {LATEST}.
     - stack: Count only specs in this stack.
     - top: Instead of PACKAGE: list the N packages whose change would rebuild the most specs.
     """
@@ -93,12 +93,12 @@ def impact_command(
         raise click.UsageError("A..B names commits of --recipes, which is missing.")
     if not is_range and parameters.is_written("recipes"):
         raise click.UsageError("--recipes takes A..B, commits of that repository, alone.")
-    opened = parameters.open_catalog(catalog)
+    opened, side = parameters.open_side(catalog, ref)
     if top is not None:
-        questions.print_largest(opened, ref, stack, top)
+        questions.print_largest(opened, side, stack, top)
     else:
         touched = _touched(recipes, words[0]) if is_range and recipes else None
-        questions.print_impact(opened, ref, stack, words, touched)
+        questions.print_impact(opened, side, stack, words, touched)
 
 
 def _touched(location: str, commits: str) -> "CommitRange":

@@ -171,6 +171,18 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
     return OpenedCatalog(catalog, catalog.history, library), sides
 
 
+def open_side(location: str, text: str | None) -> tuple[OpenedCatalog, SideInfo]:
+    """Open a catalog, and read the side that a text names, by default the newest revision.
+
+    Raises what ``open_sides`` and ``OpenedCatalog.revision`` raise.
+    """
+    if text is None:
+        opened = open_catalog(location)
+        return opened, opened.revision(None)
+    opened, [side] = open_sides(location, [text])
+    return opened, side
+
+
 def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:
     """Return which other series had a package, or else which names are similar.
 

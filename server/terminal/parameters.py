@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
     from snapshots.catalog.retention import RetentionRule
     from snapshots.history import History
+    from snapshots.models import SideInfo
 
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or a prefix of a digest"
 LATEST = "the newest of develop, else of the series with the most revisions"
 SIDE_FORMS = (
-    f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index or "
-    "an installation's .spack-db (./FILE)"
+    f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index, "
+    "an installation's .spack-db or cache pages (./FILE)"
 )
 
 DIMENSIONS = (
@@ -414,6 +415,16 @@ def open_catalog(location: str) -> "OpenedCatalog":
     from server.terminal import catalogs
 
     return catalogs.open_catalog(location)
+
+
+def open_side(location: str, text: str | None) -> "tuple[OpenedCatalog, SideInfo]":
+    """Open a catalog and read a side, by default the newest revision of the main series.
+
+    Raises what ``catalogs.open_side`` raises.
+    """
+    from server.terminal import catalogs
+
+    return catalogs.open_side(location, text)
 
 
 def is_written(option: str) -> bool:

@@ -11,6 +11,9 @@ from tests.server.commands import cachelog, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
+from tests.snapshots.sources.buildcache.folders import put
+from tests.snapshots.sources.git.repositories import page
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 from tests.snapshots.templates import catalog_of, copied
 
 ZLIB = a_linked_spec("zlib", size=10)
@@ -222,3 +225,25 @@ def test_causes_of_an_older_format_are_computed_again(
     opened = Catalog(str(rebuilds))
     opened.refresh()
     assert opened.changes.explained == {*opened.history.pairs_of("develop")}
+
+
+@pytest.mark.parametrize("file", ["spack.lock", "pages/zlib/specs.md"])
+def test_files_are_sides(tmp_path: Path, file: str) -> None:
+    """Each question is answered of a file as of a revision, also without a catalog."""
+    path = tmp_path / file
+    put(path, page("zlib", "zlib") if file.endswith(".md") else as_bytes(small_lock_file()))
+    path = path.parents[1] if file.endswith(".md") else path
+    none = tmp_path / "catalog"
+    found = cachelog("find", "zlib", "--in", path, "--json", catalog=none)
+    assert [spec["hash"] for spec in found.json["specs"]] == [hash_of("zlib")], found.err
+    assert found.json["revision"]["source"]["location"] == str(path)
+    for command in (("holes", path), ("twins", path), ("impact", "zlib", "--in", path)):
+        result = succeed(*command, catalog=none)
+        assert result.lines[0].startswith(str(path))
+    assert not none.exists()
+
+
+def test_stacks_are_sides(catalog: Path) -> None:
+    """A stack of a revision is named as in comparisons."""
+    result = succeed("find", "--in", "develop~1:e4s", catalog=catalog)
+    assert result.lines[-1].startswith("2 specs in develop:e4s of 2025-01-05"), result.lines

@@ -14,7 +14,7 @@ from snapshots.frames.columns import Mask, rows_where
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.models import RevisionInfo, Source, Spec, revision_facts
+from snapshots.models import RevisionInfo, SideInfo, Source, Spec, revision_facts
 from snapshots.refs import series, title
 from snapshots.sources.reports import Report
 from snapshots.spack.names import ROOT_STACK, natural_key
@@ -72,7 +72,7 @@ def tag_facts(history: History, tags: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
-def place_title(revision: RevisionInfo, stack: str | None) -> str:
+def place_title(revision: SideInfo, stack: str | None) -> str:
     """Return the title of a revision, or of a stack in it."""
     return title(revision) if stack is None else f"the stack {stack} of {title(revision)}"
 

@@ -28,7 +28,7 @@ from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.suggestions import require_names
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, SideInfo, is_revision
 from snapshots.recipes.commits import Commit
 from snapshots.refs import series as series_of
 from snapshots.refs import title
@@ -52,26 +52,25 @@ _MAX_NAMES = 8
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """The scope of a query: a revision, or some of its stacks.
+    """The scope of a query: a revision or another side, or some of its stacks.
 
     ``mask`` selects the rows of the specs that count.
     """
 
-    revision: RevisionInfo
+    revision: SideInfo
     frame: Frame
     graph: DependencyGraph
     stacks: Sequence[str]
     mask: Mask
 
     @classmethod
-    def of(cls, opened: OpenedCatalog, ref: str | None, *stacks: str) -> Self:
-        """Return the scope that a ref and stacks name. Raises InvalidArgument for unknown ones."""
-        revision = opened.revision(ref)
+    def of(cls, opened: OpenedCatalog, revision: SideInfo, *stacks: str) -> Self:
+        """Return the scope of a side and stacks. Raises InvalidArgument for unknown stacks."""
         frame = opened.frame(revision)
         for stack in stacks:
             require_names([frame], stack, sign="--")
         in_any = [frame.in_stack(stack) for stack in stacks] or [np.ones(len(frame), np.bool_)]
-        graph = opened.library.dependencies.get(revision.digest)
+        graph = opened.library.graph_of(revision)
         return cls(revision, frame, graph, stacks, np.logical_or.reduce(in_any))
 
     @property
@@ -110,9 +109,9 @@ class Scope(msgspec.Struct, frozen=True):
 # -- holes
 
 
-def print_holes(opened: OpenedCatalog, ref: str | None, limit: int | None) -> None:
+def print_holes(opened: OpenedCatalog, side: SideInfo, limit: int | None) -> None:
     """Print the dependencies that a revision lacks to install its specs from the cache."""
-    scope = Scope.of(opened, ref)
+    scope = Scope.of(opened, side)
     holes = Holes(scope.graph) if scope.has_dependencies else None
     shown = () if holes is None else holes[:limit]
     seen = find_last_seen(opened, {hole.hash: hole.name for hole in shown}, scope.revision)
@@ -197,13 +196,13 @@ def _saved_facts(frame: Frame, rows: Rows) -> dict[str, Any]:
 
 
 def print_twins(
-    opened: OpenedCatalog, ref: str | None, stacks: Sequence[str], package: str | None, limit: int
+    opened: OpenedCatalog, side: SideInfo, stacks: Sequence[str], package: str | None, limit: int
 ) -> None:
     """Print the specs of a revision that are built more than once, and the causes.
 
     Raises InvalidArgument for a stack or package that the revision does not have.
     """
-    scope = Scope.of(opened, ref, *stacks)
+    scope = Scope.of(opened, side, *stacks)
     frame = scope.frame
     if package is not None:
         require_names([frame], package=package, sign="--")
@@ -352,7 +351,7 @@ def _part_facts(
 
 def print_impact(
     opened: OpenedCatalog,
-    ref: str | None,
+    side: SideInfo,
     stack: str | None,
     packages: Sequence[str],
     touched: CommitRange | None = None,
@@ -362,7 +361,7 @@ def print_impact(
     Raises InvalidArgument for a stack that the revision does not have, and for a package that it
     does not have unless a commit touches it.
     """
-    scope = Scope.of(opened, ref, *filter(None, [stack]))
+    scope = Scope.of(opened, side, *filter(None, [stack]))
     frame, graph = scope.frame, scope.graph
     known = {*frame.packages, *graph.outside.packages}
     named = [*dict.fromkeys(packages)] if touched is None else touched.packages
@@ -430,7 +429,9 @@ def print_impact(
 
 
 def _find_later(opened: OpenedCatalog, scope: Scope, packages: Sequence[str]) -> LaterChange | None:
-    """Return the next change of some packages, in one stack or in all."""
+    """Return the next change of some packages after a revision, in one stack or in all."""
+    if not is_revision(scope.revision):
+        return None
     series = series_of(scope.revision.tag)
     try:
         opened = opened.complete(series, causes=True)
@@ -451,9 +452,9 @@ def _find_later(opened: OpenedCatalog, scope: Scope, packages: Sequence[str]) ->
 # -- the largest
 
 
-def print_largest(opened: OpenedCatalog, ref: str | None, stack: str | None, most: int) -> None:
+def print_largest(opened: OpenedCatalog, side: SideInfo, stack: str | None, most: int) -> None:
     """Print up to ``most`` packages whose change would rebuild most specs of a revision."""
-    scope = Scope.of(opened, ref, *filter(None, [stack]))
+    scope = Scope.of(opened, side, *filter(None, [stack]))
     packages = None
     if scope.has_dependencies:
         packages = impact.largest_impacts(scope.frame, scope.graph, scope.mask, most)
