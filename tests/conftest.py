@@ -2,15 +2,11 @@
 
 import gc
 import os
-import ssl
 import sys
 from collections.abc import Generator, Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
-import httpx
 import pytest
 from hypothesis import settings
 
@@ -24,26 +20,8 @@ from tests.snapshots.catalog.emulators import Emulator
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-_transport = httpx.HTTPTransport.__init__
-
-
-@cache
-def _certificates(*_variables: str | None) -> ssl.SSLContext:
-    """Return the certificates that httpx uses with these values of environment variables."""
-    return httpx.create_ssl_context()
-
-
-def _transport_with_shared_certificates(
-    self: httpx.HTTPTransport, verify: ssl.SSLContext | str | bool = True, **options: Any
-) -> None:
-    if verify is True and options.get("cert") is None and options.get("trust_env", True):
-        verify = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    _transport(self, verify=verify, **options)
-
-
 # Otherwise each client, and so each httpx.get, reads all certificates of the system: 20 ms.
-_transports: Any = httpx.HTTPTransport
-_transports.__init__ = _transport_with_shared_certificates
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("authorities.pem"))
 
 # HYPOTHESIS_PROFILE=default has a hundred.
 settings.register_profile("suite", max_examples=20)

@@ -1,4 +1,4 @@
-"""HTTP clients of httpx with a boundary and a deadline."""
+"""HTTP clients with a boundary and a deadline."""
 
 import ssl
 import threading
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import httpcore
 import httpx
@@ -114,36 +115,124 @@ class _BoundedStream(httpcore.NetworkStream):
             raise
 
 
-def keep_within(client: httpx.Client, backend: BoundedBackend) -> None:
-    """Route all connections of a client, including those to proxies, through the backend.
+# -- clients
 
-    Raises RuntimeError if these versions of httpx and httpcore store their connections elsewhere.
+_KEEPALIVE_SECONDS = 5.0
+_ERRORS = (
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.TimeoutException,
+    httpcore.UnsupportedProtocol,
+)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Translate the errors of httpcore into those of httpx, which have the same names."""
+    try:
+        yield
+    except _ERRORS as error:
+        raise getattr(httpx, type(error).__name__)(str(error)) from error
+
+
+class BoundedTransport(httpx.BaseTransport):
+    """Sends requests through a backend, directly or to the proxies of the environment.
+
+    Raises the errors of httpx, AddressRefused, and DeadlineExceeded.
     """
-    # httpx accepts no backend, and with a custom transport it would ignore the proxies of the
-    # environment. Written for httpx 0.27 and 0.28 with httpcore 1.0.
-    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
-        if isinstance(transport, httpx.HTTPTransport):
-            pool: Any = transport._pool  # noqa: SLF001
-            if not isinstance(getattr(pool, "_network_backend", None), httpcore.NetworkBackend):
-                versions = f"httpx {httpx.__version__} and httpcore {httpcore.__version__}"
-                raise RuntimeError(f"{versions} have no backend that can be bounded")
-            pool._network_backend = backend  # noqa: SLF001
+
+    def __init__(
+        self,
+        backend: BoundedBackend,
+        authorities: ssl.SSLContext | None = None,
+        max_connections: int | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {
+            "ssl_context": authorities,
+            "max_connections": max_connections,
+            "keepalive_expiry": _KEEPALIVE_SECONDS,
+            "network_backend": backend,
+        }
+        self._proxies = getproxies()
+        self._pools: dict[str | None, httpcore.ConnectionPool] = {}
+        self._lock = threading.Lock()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request; the body of the response is not read yet."""
+        url = request.url
+        with _translated():
+            response = self._pool(url).handle_request(
+                httpcore.Request(
+                    request.method,
+                    httpcore.URL(
+                        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                    ),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
+        return httpx.Response(
+            response.status,
+            headers=response.headers,
+            stream=_Body(response),
+            extensions=response.extensions,
+        )
+
+    def _pool(self, url: httpx.URL) -> httpcore.ConnectionPool:
+        """Return the connections to the servers of a URL, or to its proxy."""
+        proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
+        if proxy is not None and proxy_bypass(url.host):
+            proxy = None
+        with self._lock:
+            if proxy not in self._pools:
+                self._pools[proxy] = self._opened(proxy)
+            return self._pools[proxy]
+
+    def _opened(self, proxy: str | None) -> httpcore.ConnectionPool:
+        if proxy is None:
+            return httpcore.ConnectionPool(**self._options)
+        url = httpx.URL(proxy if "://" in proxy else f"http://{proxy}")
+        if url.scheme not in ("http", "https"):
+            raise httpx.ProxyError(f"{url.scheme}:// proxies are not supported")
+        login = (url.username, url.password) if url.username else None
+        place = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=b"/")
+        return httpcore.HTTPProxy(place, login, **self._options)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for pool in self._pools.values():
+            pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, response: httpcore.Response) -> None:
+        self._response = response
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _translated():
+            yield from self._response.iter_stream()
+
+    def close(self) -> None:
+        with _translated():
+            self._response.close()
 
 
 def bounded_client(
-    boundary: Boundary, *, max_connections: int | None = None, **options: Any
+    boundary: Boundary,
+    authorities: ssl.SSLContext | None = None,
+    *,
+    max_connections: int | None = None,
+    **options: Any,
 ) -> tuple[httpx.Client, BoundedBackend]:
-    """Return a client with these options within a boundary, and the backend for its deadlines.
-
-    Their creation is slow. Raises RuntimeError like ``keep_within``.
-    """
-    limits = httpx.Limits(max_connections=max_connections)
-    client, backend = httpx.Client(limits=limits, **options), BoundedBackend(boundary)
-    keep_within(client, backend)
-    return client, backend
+    """Return a client with these options within a boundary, and the backend for its deadlines."""
+    backend = BoundedBackend(boundary)
+    transport = BoundedTransport(backend, authorities or system_authorities(), max_connections)
+    return httpx.Client(transport=transport, **options), backend
 
 
 @cache
-def authorities() -> ssl.SSLContext:
+def system_authorities() -> ssl.SSLContext:
     """Return the authorities that certificates are verified against; loading them is slow."""
     return httpx.create_ssl_context()

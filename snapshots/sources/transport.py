@@ -412,13 +412,12 @@ class Transport:
             raise SourceError(url, "reading was stopped")
 
     def _client(self) -> "tuple[httpx.Client, BoundedBackend]":
-        from snapshots.sources.network import authorities, bounded_client
+        from snapshots.sources.network import bounded_client
 
         with self._lock:
             if self._http is None:
                 self._http = bounded_client(
                     self._boundary,
-                    verify=authorities(),
                     follow_redirects=True,
                     max_redirects=_MAX_REDIRECTS,
                     timeout=self.settings.timeout,

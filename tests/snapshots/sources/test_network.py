@@ -22,13 +22,14 @@ from cryptography.x509.oid import NameOID
 
 from snapshots.errors import SourceError
 from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, kind_of
-from snapshots.sources.network import BoundedBackend, DeadlineExceeded, keep_within
+from snapshots.sources.network import BoundedBackend, DeadlineExceeded, bounded_client
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import S3Access
 from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
+    cut,
     send,
     serving,
     silence,
@@ -72,12 +73,8 @@ def contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 def connected(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connected]:
     """Return a server, a client that trusts it, and the client's network backend."""
     of_server, of_client = contexts(tmp_path)
-    backend = BoundedBackend(Boundary(["127.0.0.1"]))
-    with (
-        serving(of_server if request.param == "https" else None) as server,
-        httpx.Client(verify=of_client, timeout=5) as client,
-    ):
-        keep_within(client, backend)
+    client, backend = bounded_client(Boundary(["127.0.0.1"]), of_client, timeout=5)
+    with serving(of_server if request.param == "https" else None) as server, client:
         yield server, client, backend
 
 
@@ -128,22 +125,43 @@ def test_address_outside_the_boundary(connected: Connected) -> None:
 
 
 def test_proxy_outside_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections to a proxy are bounded too."""
-    backend = BoundedBackend(Boundary(["cache.example"], lambda host, _: [host]))
-    monkeypatch.setenv("HTTP_PROXY", "http://169.254.169.254:80")
-    with httpx.Client() as client:
-        keep_within(client, backend)
+    """Connections to a proxy are bounded too; hosts that bypass it are connected to directly."""
+    monkeypatch.setenv("HTTP_PROXY", "169.254.169.254:80")
+    monkeypatch.setenv("NO_PROXY", "direct.example")
+    hosts = {"direct.example": "169.254.0.1"}
+    boundary = Boundary(["cache.example"], lambda host, _: [hosts.get(host, host)])
+    with bounded_client(boundary)[0] as client:
         with pytest.raises(AddressRefused, match=r"leads to 169\.254\.169\.254"):
             client.get("http://192.0.2.1/a")
+        with pytest.raises(AddressRefused, match=r"leads to direct\.example \(169\.254\.0\.1\)"):
+            client.get("http://direct.example/a")
 
 
-def test_unknown_version_of_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A version whose connections cannot be bounded opens none."""
-    with httpx.Client() as client:
-        pool = client._transport._pool  # type: ignore[attr-defined]
-        monkeypatch.delattr(pool, "_network_backend")
-        with pytest.raises(RuntimeError, match=r"httpx [0-9.]+ and httpcore [0-9.]+ have no"):
-            keep_within(client, BoundedBackend(boundary_of()))
+def test_requests_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy of the environment is sent the whole URL, and its login."""
+    with serving() as proxy:
+        proxy.otherwise = content(b"from the proxy")
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("://", "://me:word@"))
+        with bounded_client(Boundary([]))[0] as client:
+            assert client.get("http://192.0.2.1/a").content == b"from the proxy"
+        assert proxy.requests == ["GET http://192.0.2.1/a"]
+        assert proxy.headers[0]["Proxy-Authorization"] == "Basic bWU6d29yZA=="
+    monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:9")
+    with (
+        bounded_client(Boundary([]))[0] as client,
+        pytest.raises(httpx.ProxyError, match="socks5:// proxies are not supported"),
+    ):
+        client.get("http://192.0.2.1/a")
+
+
+def test_errors_are_those_of_httpx(connected: Connected) -> None:
+    """Also those in the middle of a body."""
+    server, client, _ = connected
+    server["/cut"] = cut(b"data")
+    with pytest.raises(httpx.RemoteProtocolError):
+        client.get(server.at("/cut"))
+    with pytest.raises(httpx.ConnectError):
+        client.get("http://127.0.0.1:1/")
 
 
 def boundary_of(*addresses: str) -> Boundary:
