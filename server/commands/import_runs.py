@@ -80,7 +80,10 @@ class ImportRun:
     def _publish_locations(self) -> None:
         options = self._options
         settings = msgspec.structs.replace(
-            self._settings.reading(), proof=not options["no_proof"], view=options["view"]
+            self._settings.reading(),
+            proof=not options["no_proof"],
+            allow_empty=options["allow_empty"],
+            view=options["view"],
         )
         self._publications += parallel_import.publish_locations(
             options["locations"],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from snapshots.sources.git.page_history import Every
 
 _OF_GIT = ("since", "path", "every")
-_OF_LOCATIONS = ("taken_at", "sizes", "view", "no_proof")
+_OF_LOCATIONS = ("taken_at", "sizes", "view", "no_proof", "allow_empty")
 """Options that apply to imports of locations only; those of ``_OF_GIT`` apply to git only."""
 
 _NOT_NOTIFIED = 3
@@ -31,6 +31,7 @@ class ImportOptions(TypedDict):
     taken_at: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
     sizes: Flag
     no_proof: Flag
+    allow_empty: Flag
     view: Annotated[str | None, option(metavar="NAME")]
     git: Annotated[str | None, option(metavar="REPO")]
     path: Annotated[str | None, option(metavar="FOLDER")]
@@ -65,6 +66,8 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
     - sizes: Fetch the size of each binary package from a build cache.
     - no_proof: Trust the hashes of an index. By default they are recomputed if possible, and a spec
       with a different hash is rejected.
+    - allow_empty: Publish an index without specs. By default it is refused, as it can be that of a
+      failed upload.
     - view: Read the index of this view of a build cache instead of the entire one.
     - git: Read the history of cache pages in a git repository (a path or clone URL): a revision
       for each commit that changed a tag.

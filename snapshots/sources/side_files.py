@@ -58,6 +58,7 @@ def read(path: str, settings: ReadSettings) -> SideFile:
         locked = lock_files.read_content(path)
         source = Source(kind=LOCK_FILE.name, location=path, importer=importer_name())
         return SideFile(locked.content, source, roots=locked.roots)
+    settings = msgspec.structs.replace(settings, allow_empty=True)
     executor = PartExecutor(settings, Report(), lambda snapshot: snapshot)
     if kind is FileKind.PAGE:
         snapshot = _read_pages(path, executor)

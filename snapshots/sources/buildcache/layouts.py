@@ -13,7 +13,7 @@ is signed. These are listed, and the specs are read one by one.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
@@ -640,6 +640,23 @@ def read_specs(index: IndexLocation, transport: Transport) -> ListedSpecs:
 def _key(file: RemoteFile) -> str | None:
     """Return the key of a manifest in the cache folder; None for a file, as reading it is cheap."""
     return f"document {public(file.location)} {file.version}" if file.version else None
+
+
+def listed_hashes(cache: BuildCache, transport: Transport) -> Set[str]:
+    """Return the hashes of the specs in a cache, regardless of its index.
+
+    The result is empty for a cache that cannot be listed, and for an index without its cache.
+    """
+    is_layout_3 = cache.layout == 3
+    folder = join(cache.base, _LAYOUT_3_SPECS if is_layout_3 else _LAYOUT_2_SPECS)
+    names = _MANIFEST_NAME if is_layout_3 else _DOCUMENT
+    if not transport.can_list(folder) or not (is_url(folder) or Path(folder).is_dir()):
+        return frozenset()
+    try:
+        files = transport.listing(folder)
+    except SourceError:  # a bucket may be readable without being listable
+        return frozenset()
+    return {match["hash"] for file in files if (match := names.fullmatch(file.location))}
 
 
 class _BinaryChecksum(msgspec.Struct):

@@ -30,7 +30,7 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
 from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
-from snapshots.texts import nearest_hint, nearest_names, quoted
+from snapshots.texts import counted, nearest_hint, nearest_names, quoted
 
 # -- the list of tags and stacks
 
@@ -454,7 +454,7 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
         """Read the indexes of the tag's stacks."""
         with Transport(settings, report, self.origins, self.reached) as transport:
-            reading = _Reading(transport, sizes=self.sizes)
+            reading = _Reading(transport, sizes=self.sizes, lists_caches=not self.listed_in)
             merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
             if not self.listed_in and all(stack.label != ROOT_STACK for stack in self.stacks):
                 merged.add_to_all(ROOT_STACK)
@@ -472,10 +472,15 @@ class _TagList(SourceError):
 
 
 class _Reading:
-    """The state of reading a location, shared by all of its tags."""
+    """The state of reading a location, shared by all of its tags.
 
-    def __init__(self, transport: Transport, *, sizes: bool) -> None:
+    With ``lists_caches``, indexes are compared with the files in their caches.
+    """
+
+    def __init__(self, transport: Transport, *, sizes: bool, lists_caches: bool = True) -> None:
         self._transport = transport
+        self._lists_caches = lists_caches and transport.settings.view is None
+        self._num_unlisted = 0
         self.report = transport.report
         self._sizes = sizes
         self._registries: dict[layouts.IndexLocation, Registry] = {}
@@ -554,18 +559,43 @@ class _Reading:
         if tags is not None:
             raise _TagList(index.location, tags)
         del data
+        if self._lists_caches and index.cache is not None and registry is None:
+            self._compare_with_cache(index.location, index.cache, specs)
         packages = registry.packages(specs.in_cache.values()) if registry and self._sizes else {}
         merged.add(stack, specs, index, packages)
         return version
 
+    def _compare_with_cache(
+        self, location: str, cache: layouts.BuildCache, specs: database.IndexSpecs
+    ) -> None:
+        """Warn of specs that an index lacks, and of those that it lists but its cache lacks."""
+        hashes = layouts.listed_hashes(cache, self._transport)
+        if not hashes:
+            return
+        unlisted, gone = hashes - specs.in_cache.keys(), specs.in_cache.keys() - hashes
+        self._num_unlisted += len(unlisted)
+        if unlisted:
+            self.report.warn(f"{location}: lacks {counted(len(unlisted), 'spec')} of the cache")
+        if gone:
+            reason = f"lists {counted(len(gone), 'spec')} that the cache no longer has"
+            self.report.warn(f"{location}: {reason}")
+
     def snapshot(
         self, location: str, tag: str, merged: MergedIndexes, version: str
     ) -> Iterator[Snapshot]:
-        """Yield the snapshot of a tag, unless all of its specs were skipped."""
+        """Yield the snapshot of a tag, unless all of its specs were skipped.
+
+        Raises SourceError for one without specs, unless the settings allow it.
+        """
         packages = merged.packages
         if self._sizes:
             packages = packages | layouts.read_packages(merged.by_cache(), self._transport)
         content = Content.of(merged.specs(packages), merged.outside())
+        is_empty = not content and not self.report.skipped
+        if is_empty and not self._transport.settings.allow_empty:
+            beside = self._num_unlisted
+            reason = f", while the cache has {counted(beside, 'spec')}" if beside else ""
+            raise SourceError(location, f"lists no specs{reason}; --allow-empty publishes it")
         if content or not self.report.skipped:
             source = models.Source(
                 kind=(models.INSTALLATION if merged.is_installation else models.INDEX).name,

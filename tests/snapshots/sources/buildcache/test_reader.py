@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.snapshots.sources.buildcache.folders import (
     manifest,
     put,
     put_blob_index,
+    put_documents,
     put_indexes,
     put_installation,
     put_layout_2,
@@ -638,3 +640,36 @@ def test_databases_of_other_versions(tmp_path: Path, version: str, reason: str) 
     file = put(tmp_path / "index.json", text(database(version=version)))
     with pytest.raises(SourceError, match=f"{version}' is not a version that can .*{reason}"):
         snapshots(file, "mine")
+
+
+REFUSING = replace(QUICK, allow_empty=False)
+
+
+@pytest.mark.parametrize("put_cache", [put_specs, put_documents])
+def test_index_without_specs(tmp_path: Path, put_cache: Callable[..., Any]) -> None:
+    """It is refused unless allowed; the error counts the specs beside it."""
+    alone = put(tmp_path / "index.json", text(database()))
+    with pytest.raises(SourceError, match=r"index\.json: lists no specs; --allow-empty publishes"):
+        snapshots(alone, "mine", settings=REFUSING)
+    put_cache(tmp_path / "cache", small_database())
+    (put_layout_3 if put_cache is put_specs else put_layout_2)(tmp_path / "cache")
+    with pytest.raises(SourceError, match="lists no specs, while the cache has 3 specs; --allow"):
+        snapshots(tmp_path / "cache", "mine", settings=REFUSING)
+    for location in (alone, tmp_path / "cache"):
+        assert [len(by_hash(empty)) for empty in snapshots(location, "mine")] == [0]
+
+
+def test_index_that_differs_from_its_cache(tmp_path: Path) -> None:
+    """Specs that it lacks, and specs that are gone, are counted; without either, nothing is."""
+    files = put_specs(tmp_path, small_database())
+    put_layout_3(tmp_path, text(small_database()))
+    report = Report()
+    assert snapshots(tmp_path, "mine", report=report)
+    assert report.warnings == []
+    files[LIBELF].unlink()
+    put_specs(tmp_path, database(node("zlib", "b" * 32), node("hdf5", "c" * 32)))
+    assert snapshots(tmp_path, "mine", report=report)
+    assert [warning.partition(": ")[2] for warning in report.warnings] == [
+        "lacks 2 specs of the cache",
+        "lists 1 spec that the cache no longer has",
+    ]
