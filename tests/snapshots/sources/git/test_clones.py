@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import httpx
 import pytest
 
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
+from snapshots.sources import network
 from snapshots.sources.git.clones import destination, open_repository
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
@@ -317,8 +317,7 @@ def test_login_is_sent_to_its_host_only(
         url = f"{end}{REFS}"
         return httpx.Response(200 if str(request.url) == url else 302, headers={"Location": url})
 
-    client = partial(httpx.Client, transport=httpx.MockTransport(answer))
-    monkeypatch.setattr(httpx, "Client", client)
+    monkeypatch.setattr(network, "BoundedTransport", lambda *_: httpx.MockTransport(answer))
     given = "https://me:secret@a.example/old", "https://a.example/old", ReadSettings()
     if expected is None:
         with pytest.raises(SourceError, match="which is not encrypted"):
