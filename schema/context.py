@@ -40,7 +40,7 @@ from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
 from snapshots.models import LOCK_FILE, RevisionInfo, SideInfo, Source, StackInfo, is_revision
 from snapshots.recipes.effects import RecipesChange
-from snapshots.refs import is_full_digest, parse_side
+from snapshots.refs import is_exact, parse_side
 from snapshots.texts import short_digest
 from snapshots.timelines.catalog_packages import CatalogPackage
 
@@ -115,8 +115,8 @@ class Context:
     Without ``may_load``, access to a value that is not in memory raises NotLoaded; without
     ``may_take_long``, so does work that takes more than a few milliseconds. The event loop tries to
     execute a request with these restrictions, and passes it to a thread if that fails.
-    ``is_permanent`` is valid after the execution: whether the request named contents only by their
-    digests, so that the response never changes. ``budget`` is the budget of the request, which
+    ``is_permanent`` is valid after the execution: whether the request named only single revisions,
+    so that the response never changes. ``budget`` is the budget of the request, which
     another thread may cancel. ``further_errors`` counts the errors beyond those in the response.
     ``loaded`` has the values, or failures, that were loaded for the request in advance, by cache
     and key, because a value may be too large for the cache. ``answers`` are the results of history
@@ -165,7 +165,7 @@ class Context:
             if latest is None:
                 raise RevisionNotFound("", "the catalog is empty")
             return latest
-        if not is_full_digest(ref):
+        if not is_exact(ref):
             self.is_permanent = False
         return self.history.resolve(ref)
 

@@ -316,7 +316,7 @@ class PackageHistory(Node):
     def entries(self, *, page: relay.PageArguments) -> PackageHistoryConnection:
         """One entry for each revision that changed the package, newest first."""
         entries = self.timeline.entries
-        keys = many.ComputedList(len(entries), lambda place: entries[place].head.key)
+        keys = many.ComputedList(len(entries), lambda place: entries[place].head.ref)
 
         def entry(place: int) -> PackageHistoryEntry:
             start = place - place % TOGETHER

@@ -12,11 +12,12 @@ import strawberry
 from schema.context import Context
 from schema.fields.cost import resolver
 from snapshots.errors import InvalidArgument
-from snapshots.models import RevisionInfo, StackInfo, stack_of_key
+from snapshots.models import RevisionInfo, StackInfo
+from snapshots.refs import parse_side
 from snapshots.texts import quoted
 
-ID_SEPARATOR = ":"
-"""The separator between the parts of an id."""
+ID_SEPARATOR = "~"
+"""The separator between the parts of an id; refs of revisions and names do not contain it."""
 
 
 def node_id(kind: str, *parts: str) -> strawberry.ID:
@@ -26,9 +27,7 @@ def node_id(kind: str, *parts: str) -> strawberry.ID:
 
 
 def id_field(kind: str, *paths: str) -> Any:
-    """Declare the id of a type, computed from attributes of its object, for example
-    ``info.digest``.
-    """
+    """Declare the id of a type, computed from attributes of its object, as ``info.ref``."""
     values = [attrgetter(path) for path in paths]
 
     def id_of(self: Any) -> strawberry.ID:
@@ -101,20 +100,20 @@ def revision_object(info: RevisionInfo) -> Any:
     return node_of("Revision", info=info.revision if isinstance(info, StackInfo) else info)
 
 
-def info_of_key(context: Context, key: str) -> RevisionInfo | None:
-    """Return the revision or stack that an id names by its key; None if there is none."""
-    key, stack = stack_of_key(key)
-    info = context.history.by_key.get(key)
+def info_of_id(context: Context, ref: str) -> RevisionInfo | None:
+    """Return the revision or stack whose ref is a part of an id; None if there is none."""
+    words = parse_side(ref)
+    info = context.history.by_ref.get(words.text)
     if info is None:
         context.is_permanent = False  # such a revision may still be published
-    elif stack is not None:
-        return StackInfo.uncounted(info, stack)
+    elif words.stack is not None:
+        return StackInfo.uncounted(info, words.stack)
     return info
 
 
-def part_of_id(cls: Any, context: Context, key: str, name: str) -> Any:
-    """Return the part of a revision's key and a name, which ``cls.find`` returns; None if there is
+def part_of_id(cls: Any, context: Context, ref: str, name: str) -> Any:
+    """Return the part of a revision's ref and a name, which ``cls.find`` returns; None if there is
     none. It is the ``of_id`` of types whose objects are parts of a revision.
     """
-    info = info_of_key(context, key)
+    info = info_of_id(context, ref)
     return None if info is None else cls.find(context.load(info), name)

@@ -93,8 +93,8 @@ class FeedAddresses(msgspec.Struct, frozen=True):
         base, head = neighbours
         if base is None:
             of_package = "" if package is None else f"/packages/{quote(package, safe='')}"
-            return f"{self.server}r/{head.digest}{of_package}"
-        pair = f"{self.server}compare/{base.digest}...{head.digest}"
+            return f"{self.server}r/{head.ref}{of_package}"
+        pair = f"{self.server}compare/{base.ref}...{head.ref}"
         if package is None:
             return f"{pair}/notes"
         return f"{pair}/specs?{urlencode({'packages': package})}"

@@ -265,7 +265,7 @@ class IncompleteHistory(CachelogError):
 class RevisionsLeftOut(CachelogError):
     """The history omits revisions whose contents cannot be read.
 
-    ``revisions`` has them as TAG@DIGEST.
+    ``revisions`` has their refs.
     """
 
     def __init__(self, revisions: Sequence[str]) -> None:

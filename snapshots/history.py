@@ -18,6 +18,7 @@ from snapshots.spack.versions import version_key
 from snapshots.texts import legible, nearest_names, short_digest
 
 _NEAREST = 3
+_NOT_THERE = "it was removed or pruned from this catalog, or is of another catalog"
 _LONGEST_NAME, _LONGEST_BASE = 80, 60
 _STEM = DIGEST_PREFIX_MIN - 2
 
@@ -86,10 +87,19 @@ class History:
         """All revisions, newest first."""
         return sorted(chain.from_iterable(self._by_tag.values()), key=age, reverse=True)
 
+    @property
+    def rows(self) -> Sequence[RevisionInfo]:
+        """All rows, including those that only confirm a revision, oldest first."""
+        return self._rows
+
     @cached_property
-    def by_key(self) -> dict[str, RevisionInfo]:
-        """All rows by key, including those that only confirm a revision: ids remain valid."""
-        return {row.key: row for row in self._rows}
+    def by_ref(self) -> dict[str, RevisionInfo]:
+        """The revision of each row by the row's ref, so that refs and ids remain valid.
+
+        A row that is published later can turn the first row of a revision into one that confirms
+        it.
+        """
+        return {row.ref: self._revision_of(row) for row in self._rows}
 
     @cached_property
     def tags(self) -> list[str]:
@@ -100,7 +110,7 @@ class History:
     @cached_property
     def digests(self) -> list[str]:
         """The distinct digests of all contents, sorted."""
-        return sorted({revision.digest for revision in self.revisions})
+        return sorted(self._of_content)
 
     def of_tag(self, tag: str) -> Sequence[RevisionInfo]:
         """Return the revisions of a tag, newest first; none if the tag is unknown."""
@@ -123,9 +133,9 @@ class History:
         """Return the history with additional rows."""
         return History([*self._rows, *added]) if added else self
 
-    def without_rows(self, keys: Collection[str]) -> "History":
-        """Return the history without the rows with these keys."""
-        return History(row for row in self._rows if row.key not in keys)
+    def without_rows(self, row_refs: Collection[str]) -> "History":
+        """Return the history without the rows with these refs."""
+        return History(row for row in self._rows if row.ref not in row_refs)
 
     def confirmed_at(self, revision: RevisionInfo) -> datetime:
         """Return the latest time at which the tag was seen in this state before it changed."""
@@ -161,6 +171,32 @@ class History:
         revisions = self._by_tag.get(tag, [])
         place = bisect_right(revisions, moment, key=lambda revision: revision.taken_at)
         return revisions[place - 1] if place else None
+
+    def others_of(self, revision: RevisionInfo) -> Sequence[RevisionInfo]:
+        """Return the other revisions that have the same content as this one, newest first."""
+        return [
+            other
+            for other in self._of_content.get(revision.digest, ())
+            if other.ref != revision.ref
+        ]
+
+    def also_published_as(self, text: str) -> Sequence[RevisionInfo]:
+        """Return the further revisions with the content that a ref names by its digest alone.
+
+        Newest first; none for a ref that names a revision. Raises what ``resolve`` raises.
+        """
+        ref = parse_ref(text)
+        if ref.name in self._by_tag or not ref.is_digest:
+            return ()
+        return self.others_of(self._of_digest(text, ref))
+
+    @cached_property
+    def _of_content(self) -> dict[str, list[RevisionInfo]]:
+        """The revisions of each content, newest first."""
+        of_content: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
+        for revision in self.revisions:
+            of_content[revision.digest].append(revision)
+        return dict(of_content)
 
     def previous(self, revision: RevisionInfo) -> RevisionInfo | None:
         """Return the revision before this one in its series."""
@@ -261,7 +297,9 @@ class History:
         Raises InvalidArgument for a text that is not a ref, RevisionNotFound and AmbiguousRef.
         """
         ref = parse_ref(text)
-        if ref.name in self._by_tag:
+        if ref.exact is not None:
+            start = self._of_exact(text, ref, ref.exact)
+        elif ref.name in self._by_tag:
             start = self._of_ref(text, ref)
         elif ref.is_digest:
             start = self._of_digest(text, ref)
@@ -288,9 +326,16 @@ class History:
             raise RevisionNotFound(text, "no digest has this prefix", self._nearest(prefix))
         if len(fitting) > 1:
             raise AmbiguousRef(text, fitting)
-        # The row that was published first, which does not depend on later imports.
-        rows = (row for row in self._rows if row.digest == fitting[0])
-        return min(rows, key=lambda row: (row.published_at, row.tag))
+        return self._of_content[fitting[0]][0]
+
+    def _of_exact(self, text: str, ref: Ref, exact: str) -> RevisionInfo:
+        revision = self.by_ref.get(exact)
+        if revision is None:
+            alike = [other.ref for other in self.revisions if other.ref.endswith(f".{ref.digest}")]
+            if not alike and ref.until and (standing := self.at(ref.name, ref.until)):
+                alike = [standing.ref]
+            raise RevisionNotFound(text, _NOT_THERE, alike[:_NEAREST])
+        return revision
 
     def _back(self, text: str, start: RevisionInfo, steps: int) -> RevisionInfo:
         family = self._series[series(start.tag)]

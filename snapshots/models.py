@@ -457,6 +457,11 @@ class _SideFacts(msgspec.Struct, frozen=True, kw_only=True):
         """The id of the compared specs in a catalog and its library."""
         return self.digest
 
+    @property
+    def ref(self) -> str | None:
+        """The ref of a revision; None for a file."""
+        return None
+
 
 class RevisionInfo(_SideFacts, frozen=True, kw_only=True):
     """One row of the catalog: a published state of a tag.
@@ -471,9 +476,9 @@ class RevisionInfo(_SideFacts, frozen=True, kw_only=True):
     published_at: datetime
 
     @property
-    def key(self) -> str:
-        """A short permanent id of this row: 18 hexadecimal digits."""
-        return _key(self.tag, self.taken_at, self.digest)
+    def ref(self) -> str:
+        """The ref of this row alone; see ``exact_ref``."""
+        return exact_ref(self.tag, self.taken_at, self.digest)
 
     @property
     def name(self) -> str:
@@ -501,9 +506,9 @@ class StackInfo(RevisionInfo, frozen=True, kw_only=True):
         return RevisionInfo(**{name: getattr(self, name) for name in fields})
 
     @property
-    def key(self) -> str:
-        """A short permanent id: that of the revision, and the stack."""
-        return f"{super().key}{_STACK_OF_KEY}{self.stack}"
+    def ref(self) -> str:
+        """The ref of this stack alone: that of the revision, and the stack."""
+        return f"{super().ref}{_STACK_SIGN}{self.stack}"
 
     @property
     def name(self) -> str:
@@ -538,13 +543,6 @@ SideInfo = RevisionInfo | FileInfo
 """A side of a comparison; a stack of a revision is a RevisionInfo as well."""
 
 _STACK_SIGN = ":"
-_STACK_OF_KEY = "@"
-
-
-def stack_of_key(key: str) -> tuple[str, str | None]:
-    """Return the key of the revision and the stack in a key; None for the entire revision."""
-    key, sign, stack = key.partition(_STACK_OF_KEY)
-    return key, stack if sign else None
 
 
 def is_revision(side: SideInfo) -> TypeGuard[RevisionInfo]:
@@ -563,10 +561,25 @@ def stack_of_content(content: str) -> tuple[str, str | None]:
     return digest, stack if sign else None
 
 
+DIGITS_OF_REF = 8
+"""Number of digits of the digest in the ref of a single revision."""
+
+
 @lru_cache(maxsize=1 << 14)
-def _key(tag: str, taken_at: datetime, digest: str) -> str:
-    name = f"{tag}\0{taken_at.isoformat()}\0{digest}"
-    return sha256(name.encode()).hexdigest()[:18]
+def exact_ref(tag: str, taken_at: datetime, digest: str) -> str:
+    """Return the ref of a single revision: TAG@TIME.DIGEST, with the first digits of the digest.
+
+    TIME is the day, and the time of day in UTC as exactly as it is known, unless it is midnight:
+    ``2025-03-30``, ``2025-03-30T1205``, ``2025-03-30T120559``. It depends on nothing else in the
+    catalog, so that the ref never means another revision. Without colons it can be part of the name
+    of a file, and of a side.
+    """
+    clock = f"{taken_at:T%H%M}"
+    if taken_at.second or taken_at.microsecond:
+        clock += f"{taken_at:%S%f}" if taken_at.microsecond else f"{taken_at:%S}"
+    elif clock == "T0000":
+        clock = ""
+    return f"{tag}@{taken_at.date()}{clock}.{digest[:DIGITS_OF_REF]}"
 
 
 def revision_facts(revision: SideInfo) -> dict[str, Any]:
@@ -575,7 +588,7 @@ def revision_facts(revision: SideInfo) -> dict[str, Any]:
     A stack also has its name, a file the number of its roots. The location of a file is the path as
     passed; that of a published revision is public.
     """
-    facts: dict[str, Any] = msgspec.to_builtins(revision)
+    facts: dict[str, Any] = {"ref": revision.ref, **msgspec.to_builtins(revision)}
     facts["num_stacks"] = revision.known_stacks
     if isinstance(revision, FileInfo):
         del facts["roots"]

@@ -8,29 +8,46 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from snapshots.errors import InvalidArgument
-from snapshots.models import FileInfo, SideInfo, utc
-from snapshots.texts import day, quoted, short_digest
+from snapshots.models import DIGITS_OF_REF, SideInfo, exact_ref, utc
+from snapshots.texts import quoted, short_digest
 
 DIGEST_PREFIX_MIN = 6
 """Minimum number of hexadecimal digits in a digest prefix."""
-
-DIGEST_LENGTH = 64
-"""Number of hexadecimal digits in a full digest."""
 
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
 _RELEASE = re.compile(r"v\d+(\.\d+)*(?:[-.]?(?:alpha|beta|rc)\.?\d*)?")
 _DATED = re.compile(r"(?P<stem>.+)-(?P<date>\d{4}-\d{2}-\d{2})")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _REF = re.compile(r"(?P<name>[^@~]+)(?:@(?P<date>[^~]+))?(?:~(?P<back>\d{1,9}))?")
+_CLOCKS = {0: "", 4: "%H%M", 6: "%H%M%S", 12: "%H%M%S%f"}
+"""The forms of a time of day in the ref of a single revision, by their numbers of digits."""
+
+_EXACT = re.compile(
+    r"(?P<name>[^@~]+)@(?P<day>\d{4}-\d{2}-\d{2})(?:T(?P<clock>\d{4}(?:\d{2}(?:\d{6})?)?))?"
+    rf"\.(?P<digest>[0-9a-f]{{{DIGITS_OF_REF}}})(?:~(?P<back>\d{{1,9}}))?",
+    re.ASCII,
+)
 _DIGEST = re.compile(rf"[0-9a-fA-F]{{{DIGEST_PREFIX_MIN},64}}")
 
 
 class Ref(msgspec.Struct, frozen=True):
-    """A parsed ref: a tag or digest, optionally its latest time, and the number of steps back."""
+    """A parsed ref: a tag or digest, optionally a time, and the number of steps back.
+
+    The time is the latest one of the revision. With the first digits of its ``digest`` it is the
+    exact time, and the ref that of a single revision.
+    """
 
     name: str
     until: datetime | None = None
     back: int = 0
+    digest: str | None = None
+
+    @property
+    def exact(self) -> str | None:
+        """The ref of the single revision from which steps are counted, if it is named so."""
+        if self.until is None or self.digest is None:
+            return None
+        return exact_ref(self.name, self.until, self.digest)
 
     @property
     def is_digest(self) -> bool:
@@ -39,24 +56,37 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 def parse_ref(text: str) -> Ref:
-    """Parse ``TAG``, ``TAG~N``, ``TAG@DATE`` or a digest.
+    """Parse ``TAG``, ``TAG~N``, ``TAG@DATE``, ``TAG@TIME.DIGEST`` (see ``exact_ref``) or a digest.
 
     ``~N`` may also follow a date or a digest.
 
     Raises InvalidArgument if the text has another form.
     """
+    if exact := _EXACT.fullmatch(text):
+        name, day, clock, digest, back = exact.groups("")
+        return Ref(name, _exact_moment(day, clock), int(back or 0), digest)
     match = _REF.fullmatch(text)
     if match is None:
         raise InvalidArgument(
-            "ref", f"{quoted(text)} is not one of TAG, TAG~N, TAG@DATE or a digest"
+            "ref",
+            f"{quoted(text)} is not one of TAG, TAG~N, TAG@DATE, TAG@TIME.DIGEST or a digest",
         )
     until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
     return Ref(match["name"], until, int(match["back"] or 0))
 
 
-def is_full_digest(text: str) -> bool:
-    """Return whether the text is a full digest, which permanently identifies the same content."""
-    return len(text) == DIGEST_LENGTH and _DIGEST.fullmatch(text) is not None
+def _exact_moment(day: str, clock: str) -> datetime:
+    try:
+        moment = datetime.strptime(day + clock, f"%Y-%m-%d{_CLOCKS[len(clock)]}")
+    except ValueError:
+        time_of_day = f"T{clock}" if clock else ""
+        raise InvalidArgument("time", f"{quoted(day + time_of_day)} is not a time") from None
+    return moment.replace(tzinfo=UTC)
+
+
+def is_exact(text: str) -> bool:
+    """Return whether the text is the ref of a single revision, which never means another one."""
+    return _EXACT.fullmatch(text) is not None
 
 
 def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
@@ -133,16 +163,18 @@ def catalog_order(tag: str) -> tuple[int, str]:
 
 
 def title(side: SideInfo) -> str:
-    """Return the title of a revision or another side in a sentence: TAG of DAY (DIGEST)."""
-    when = "" if isinstance(side, FileInfo) else f" of {day(side.taken_at)}"
-    return f"{side.name}{when} ({short_digest(side.digest)})"
+    """Return the title of a side in a sentence: the ref of a revision, or FILE (DIGEST)."""
+    return side.ref or f"{side.name} ({short_digest(side.digest)})"
 
 
 # -- the sides of a comparison
 
 
 _PATH = re.compile(r"\.{0,2}/.*|.+\.(json|lock|md|gz)", re.S)
-_MOMENT = r"\d{4}-\d{2}-\d{2}(?:[Tt ][\d:.]*(?:[Zz]|[+-]\d{2}:\d{2})?)?"
+_MOMENT = (
+    r"\d{4}-\d{2}-\d{2}(?:[Tt ][\d:.]*(?:[Zz]|[+-]\d{2}:\d{2})?)?"
+    rf"(?:\.[0-9a-f]{{{DIGITS_OF_REF}}})?"
+)
 _STACK = re.compile(
     rf"(?P<ref>[^@:~]+(?:@{_MOMENT})?(?:~\d+)?)(?::(?P<stack>[^:~]*))?", re.S | re.ASCII
 )

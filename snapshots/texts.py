@@ -95,6 +95,14 @@ def minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}"
 
 
+def distinct_times(base: datetime, head: datetime) -> tuple[str, str]:
+    """Return the days of two times, or if these are equal, the times as exactly as necessary."""
+    for written in (day, minute):
+        if written(base) != written(head):
+            return written(base), written(head)
+    return f"{base:%Y-%m-%d %H:%M:%S.%f}", f"{head:%Y-%m-%d %H:%M:%S.%f}"
+
+
 def single_value(fact: object) -> str:
     """Return a single value of a fact as text; yes or no for a bool."""
     return ("no", "yes")[fact] if isinstance(fact, bool) else str(fact)

@@ -13,7 +13,7 @@ from strawberry.scalars import JSON
 from schema.context import Context, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, field, texts
-from schema.node import Node, info_of_key, node_id
+from schema.node import Node, info_of_id, node_id
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.catalog.history_queries import MAX_CONTENTS
@@ -40,7 +40,7 @@ gql.describe_enum(
 
 
 OF_SPEC = "/"
-"""The separator in ids between the key of a revision and the hash of a spec."""
+"""The separator in ids between the ref of a revision and the hash of a spec."""
 
 
 class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=True):
@@ -52,15 +52,15 @@ class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=
     hashes: tuple[str, str] | None = None
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        """The parts of ids that identify it: see ``comparison_key``; a key is followed by the
+    def key(self) -> tuple[str, str]:
+        """The parts of ids that identify it: see ``comparison_key``; a ref is followed by the
         spec's hash.
         """
-        *digests, base, head = comparison_key(self.base, self.head, self.only)
+        base, head = comparison_key(self.base, self.head, self.only)
         if self.hashes is not None:
             before, after = self.hashes
-            base, head = f"{base}{OF_SPEC}{before}", f"{head}{OF_SPEC}{after}"
-        return digests[0], digests[1], base, head
+            return f"{base}{OF_SPEC}{before}", f"{head}{OF_SPEC}{after}"
+        return base, head
 
     @cached_property
     def before(self) -> LoadedRevision:
@@ -110,19 +110,19 @@ _ONLY = "?"
 
 def comparison_key(
     base: RevisionInfo, head: RevisionInfo, only: ComparisonFilter | None = None
-) -> tuple[str, str, str, str]:
-    """Return the parts of ids that identify a comparison: both digests and both keys.
+) -> tuple[str, str]:
+    """Return the parts of ids that identify a comparison: the refs of both sides.
 
-    The restriction, if any, follows the key of head.
+    The restriction, if any, follows the ref of head.
     """
     narrowing = f"{_ONLY}{msgspec.json.encode(only).hex()}" if only else ""
-    return base.digest, head.digest, base.key, head.key + narrowing
+    return base.ref, head.ref + narrowing
 
 
-def comparison_of_keys(
+def comparison_of_id(
     context: Context, base: str, head: str
 ) -> tuple[RevisionInfo, RevisionInfo, ComparisonFilter | None] | None:
-    """Return the sides that an id names by two keys, and the restriction; None if a side does not
+    """Return the sides that an id names by two refs, and the restriction; None if a side does not
     exist.
 
     Raises InvalidArgument for an invalid restriction.
@@ -134,20 +134,20 @@ def comparison_of_keys(
         )
     except (ValueError, msgspec.DecodeError):
         raise InvalidArgument("id", f"{quoted(narrowing)} narrows to nothing") from None
-    before, after = info_of_key(context, base), info_of_key(context, head)
+    before, after = info_of_id(context, base), info_of_id(context, head)
     return None if before is None or after is None else (before, after, only)
 
 
-def loaded_of_keys(context: Context, base: str, head: str) -> LoadedComparison | None:
+def loaded_of_id(context: Context, base: str, head: str) -> LoadedComparison | None:
     """Return the comparison that ids name: of two sides, of twins, or of specs, whose hashes follow
-    the keys.
+    the refs.
     """
     (one, _, of_base), (other, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
     if of_base or of_head:
         from schema.comparisons.spec_comparison import comparison_of_ids
 
         return comparison_of_ids(context, (one, of_base), (other, of_head))
-    if (sides := comparison_of_keys(context, base, head)) is None:
+    if (sides := comparison_of_id(context, base, head)) is None:
         return None
     if base == head:
         from schema.revisions.twins import twins_comparison
@@ -194,10 +194,8 @@ def id_of_record(kind: str, name: str) -> Any:
 def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
     """Return the ``of_id`` of the changes of a table, which finds its rows by name."""
 
-    def of_id(
-        cls: Any, context: Context, _base: str, _head: str, base_key: str, head_key: str, name: str
-    ) -> Any:
-        comparison = loaded_of_keys(context, base_key, head_key)
+    def of_id(cls: Any, context: Context, base: str, head: str, name: str) -> Any:
+        comparison = loaded_of_id(context, base, head)
         if comparison is None:
             return None
         table = table_of(comparison.changes)

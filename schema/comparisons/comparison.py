@@ -227,8 +227,7 @@ def _stack_of(info: RevisionInfo) -> str | None:
 
 @gql.object_type
 class ComparisonType(Node):
-    """The comparison of two revisions, base and head. Its id contains both digests, so it never
-    changes.
+    """The comparison of two revisions, base and head. The id contains both refs.
 
     - base: The revision before the changes.
     - head: The revision after the changes.
@@ -243,14 +242,12 @@ class ComparisonType(Node):
     only: strawberry.Private[ComparisonFilter | None] = None
 
     @classmethod
-    def of_id(
-        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str
-    ) -> Self | None:
-        """Return the comparison of two digests and two keys."""
-        if (sides := changes.comparison_of_keys(context, base_key, head_key)) is None:
+    def of_id(cls, context: Context, base: str, head: str) -> Self | None:
+        """Return the comparison of two refs."""
+        if (sides := changes.comparison_of_id(context, base, head)) is None:
             return None
-        base, head, only = sides
-        return cls(base_info=base, head_info=head, only=only)
+        before, after, only = sides
+        return cls(base_info=before, head_info=after, only=only)
 
     def loaded(self, info: Info) -> changes.LoadedComparison:
         """Load and compare the two sides."""

@@ -206,7 +206,7 @@ def effect_connection(
 ) -> relay.Connection[CommitEffectType]:
     """Return a page of the effects of commits."""
     keys = [
-        f"{one.effect.commit.oid}|{one.loaded.base.key}|{one.loaded.head.key}|"
+        f"{one.effect.commit.oid}|{one.loaded.base.ref}|{one.loaded.head.ref}|"
         f"{'-' if one.effect.taken_back else '+'}"
         for one in shown
     ]
@@ -369,11 +369,9 @@ class Cause(Node):
     packages: list[str] = many.for_many(_packages, cost=PACKAGES)
 
     @classmethod
-    def of_id(
-        cls, context: Context, _base: str, _head: str, base_key: str, head_key: str, key: str
-    ) -> "Cause | None":
+    def of_id(cls, context: Context, base: str, head: str, key: str) -> "Cause | None":
         """Return the cause of a comparison and a key, which may contain the separator of ids."""
-        comparison = changes.loaded_of_keys(context, base_key, head_key)
+        comparison = changes.loaded_of_id(context, base, head)
         return None if comparison is None else cause_of_key(comparison, key)
 
     def alone(self) -> CauseRows:

@@ -257,8 +257,8 @@ def _names(packages: "PackageRows") -> list[str]:
 
 def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     """An opaque, stable id."""
-    key = packages.loaded.info.key
-    return [node_id("Package", key, name) for name in _names(packages)]
+    ref = packages.loaded.info.ref
+    return [node_id("Package", ref, name) for name in _names(packages)]
 
 
 def _histories(packages: "PackageRows") -> many.NullableObjects:
@@ -501,7 +501,7 @@ class Stack(Node):
         """Return a stack of a revision; None if it has none of that name."""
         return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 
-    id = id_field("Stack", "loaded.info.key", "name")
+    id = id_field("Stack", "loaded.info.ref", "name")
 
     revision = many.attribute("loaded.info", spec.LazyRevision, make=revision_object)
 

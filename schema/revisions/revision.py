@@ -8,7 +8,7 @@ import strawberry
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, field, resolver
-from schema.node import Node, id_field, info_of_key, node_of, revision_object
+from schema.node import Node, id_field, info_of_id, node_of, revision_object
 from schema.revisions.lookup import holes_field, lookup_field
 from schema.revisions.package import PACKAGES_ARGUMENTS, Package, Stack, packages_field
 from schema.revisions.spec import (
@@ -35,8 +35,9 @@ LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories
 
 REF = (
     "TAG (its newest revision), TAG~N (the revision N positions before it in its series), "
-    "TAG@DATE (the newest revision at or before a date), a digest, or an unambiguous prefix of a "
-    "digest (at least 6 hexadecimal digits)."
+    "TAG@DATE (the newest revision at or before a date), TAG@TIME.DIGEST (the `ref` of a revision, "
+    "which never means another one), or a digest or an unambiguous prefix of one (at least 6 "
+    "hexadecimal digits; the newest revision with this content)."
 )
 
 Ref = Annotated[str, strawberry.argument(REF)]
@@ -124,9 +125,11 @@ class RecipesType:
 
 @gql.object_type
 class Revision(Node):
-    """The state of a build cache at one time. Immutable: a digest always identifies the same
-    content.
+    """A content that a tag had at one time. It never changes, and its `ref` never means another
+    one.
 
+    - ref: The ref of this revision alone, TAG@TIME.DIGEST: its tag, its time in UTC (the time of
+      day unless it is midnight), and the first digits of its digest.
     - tag: The name of the tag under which it was published.
     - digest: SHA-256 of the canonical content; independent of the order of files, differences in
       spelling, and the time of the import.
@@ -152,14 +155,15 @@ class Revision(Node):
 
     info: strawberry.Private[RevisionInfo]
 
-    id = id_field("Revision", "info.digest", "info.key")
+    id = id_field("Revision", "info.ref")
 
     @classmethod
-    def of_id(cls, context: Context, _digest: str, key: str) -> Self | None:
-        """Return the revision of a digest and a key."""
-        info = info_of_key(context, key)
+    def of_id(cls, context: Context, ref: str) -> Self | None:
+        """Return the revision of a ref."""
+        info = info_of_id(context, ref)
         return None if info is None else cls(info=info)
 
+    ref: str = _of_row("ref", str)
     tag: str = _of_row("tag", str)
     digest: str = _of_row("digest", str)
     taken_at: gql.DateTime = _of_row("taken_at", gql.DateTime)
@@ -197,6 +201,13 @@ class Revision(Node):
         `takenAt` if no later import did.
         """
         return gql.DateTime(info.context.changing_history().confirmed_at(self.info))
+
+    @relay.connection_field(Cost(weight=100, each=1))
+    def also_published_as(
+        self, info: Info, *, page: relay.PageArguments
+    ) -> relay.Connection["Revision"]:
+        """The other revisions with the same content, newest first."""
+        return revision_connection(info.context.changing_history().others_of(self.info), page)
 
     source = _of_row("source", SourceType)
 
@@ -342,5 +353,5 @@ def revision_connection(
 ) -> relay.Connection[Revision]:
     """Return a connection over revisions of the catalog, newest first."""
     # A cursor is searched from the front, so that the first pages compute few keys.
-    keys = many.ComputedList(len(lines), lambda place: lines[place].key)
+    keys = many.ComputedList(len(lines), lambda place: lines[place].ref)
     return relay.connection_of(arguments, keys, lambda place: Revision(info=lines[place]))

@@ -104,8 +104,8 @@ LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.package")]
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     """An opaque, stable id."""
-    key, texts = specs.loaded.info.key, specs.loaded.frame.hashes.texts_at(specs.numbers)
-    return [node_id("Spec", key, text) for text in texts]
+    ref, texts = specs.loaded.info.ref, specs.loaded.frame.hashes.texts_at(specs.numbers)
+    return [node_id("Spec", ref, text) for text in texts]
 
 
 def _versions(specs: "SpecRows") -> list[list[str]]:

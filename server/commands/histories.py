@@ -238,7 +238,7 @@ def recipes_command(
         known = opened.catalog.recipes.of(revision)
     repository = known.repository if known is not None else ""
     links = links_of(settings_from(os.environ).recipes_url, repository)
-    facts = {"tag": revision.tag, "digest": revision.digest}
+    facts = console.attributes_of(revision, "ref", "tag", "digest")
     document = facts | {"recipes": recipes_facts(known, links)}
     console.print_result(lambda: document, recipes_lines(revision, known))
 

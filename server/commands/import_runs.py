@@ -165,7 +165,7 @@ class ImportRun:
             console.note(f"warning: {failure}")
         notified = [
             {
-                **console.attributes_of(notification.revision, "tag", "digest"),
+                **console.attributes_of(notification.revision, "ref", "tag", "digest"),
                 **console.attributes_of(notification, "receiver", "delivery", "attempts", "reason"),
             }
             for notification in notifier.notifications

@@ -90,6 +90,7 @@ def _write(site: Site, folder: SiteFolder, location: str) -> None:
             {
                 name: [
                     {
+                        "ref": revision.ref,
                         "tag": revision.tag,
                         "digest": revision.digest,
                         "takenAt": revision.taken_at.isoformat(),

@@ -42,7 +42,7 @@ class Address:
         return self._link(path_of(*names), query_string(parameters))
 
     def same_at(self, *names: str, **changes: Any) -> str:
-        """Return the link to another path for this view, for example with digests instead of tags.
+        """Return the link to another path for this view, for example with other refs.
 
         The query parameters are retained, except for the changes.
         """

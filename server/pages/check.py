@@ -393,11 +393,11 @@ def _form_of(form: Mapping[str, Field]) -> CheckForm:
 
 
 def _best(covering: DocumentAnswer, form: CheckForm) -> str:
-    """Return the digest of the revision with most of the specs; raise Unreadable if none."""
+    """Return the ref of the revision with most of the specs; raise Unreadable if none."""
     if not (best := covering.data.get("bestCovering")):
         raise Unreadable(_first_error(covering), form)
-    digest: str = best[0]["revision"]["digest"]
-    return digest
+    ref: str = best[0]["revision"]["ref"]
+    return ref
 
 
 def _first_error(answered: DocumentAnswer) -> str:

@@ -20,7 +20,6 @@ from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
 from server.asgi.room import Claim, Outgoing
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageDocument, document
-from snapshots.models import content_of_stack
 from snapshots.texts import visible
 
 _MAX_ROWS, _FEW_ROWS = 1_000, 50
@@ -30,7 +29,7 @@ _PATIENCE = 60.0
 """Seconds that a part may wait for an overloaded server, or for its client's allowance."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9@~+_.-]+")
-_MAX_NAME_LENGTH, _DIGEST = 100, 8
+_MAX_NAME_LENGTH = 100
 
 
 _log = logging.getLogger("cachelog.server")
@@ -77,17 +76,17 @@ class Table(msgspec.Struct, frozen=True):
         return ExportPart(rows, page["endCursor"] if page["hasNextPage"] else None)
 
     def pinned(self, data: Mapping[str, Any]) -> dict[str, str]:
-        """Return variables that name the revisions of an answer by their digests."""
+        """Return variables that name the revisions of an answer by their refs."""
         root = data[self.path[0]]
         if self.path[0] == "compare":
             return {side: _pinned_side(root, side) for side in ("base", "head")}
-        return {name: root["digest"] for name in ("ref", "in") if name in self.document.parameters}
+        return {name: root["ref"] for name in ("ref", "in") if name in self.document.parameters}
 
 
 def _pinned_side(comparison: Mapping[str, Any], side: str) -> str:
     """Return a ref that names a side of a comparison permanently."""
-    digest, stack = comparison[side]["digest"], comparison[f"{side}Stack"]
-    return digest if stack is None else content_of_stack(digest, stack)
+    ref, stack = comparison[side]["ref"], comparison[f"{side}Stack"]
+    return ref if stack is None else f"{ref}:{stack}"
 
 
 @cache
@@ -225,8 +224,8 @@ class ExportError(Exception):
 class Export(msgspec.Struct, eq=False):
     """An export of a table for the request of ``scope``; ``suffix`` is the format.
 
-    All rows are from the same revisions as the first part; their ``digests`` are part of the file
-    name. A part has up to ``size`` rows.
+    All rows are from the same revisions as the first part. ``pinned`` has their refs by variable,
+    which are part of the file name. A part has up to ``size`` rows.
     """
 
     table: Table
@@ -236,7 +235,7 @@ class Export(msgspec.Struct, eq=False):
     runner: DocumentRunner
     outgoing: Outgoing
     size: int = msgspec.field(default_factory=lambda: _MAX_ROWS)
-    digests: Sequence[str] = ()
+    pinned: Mapping[str, str] = {}
     first: ExportPart = ExportPart([], None)
 
     async def begin(self) -> DocumentAnswer | None:
@@ -252,9 +251,9 @@ class Export(msgspec.Struct, eq=False):
         part = self._part(answered)
         if part is None:
             return answered
-        pinned = self.table.pinned(answered.data)
-        self.variables = {**self.variables, **pinned}
-        self.first, self.digests = part, [*pinned.values()]
+        self.pinned = self.table.pinned(answered.data)
+        self.variables = {**self.variables, **self.pinned}
+        self.first = part
         return None
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -262,7 +261,7 @@ class Export(msgspec.Struct, eq=False):
 
         If the export fails, the response ends without the last chunk, so that the client notices.
         """
-        name = file_name(self.table, scope["path_params"], self.digests, self.suffix)
+        name = file_name(self.table, {**scope["path_params"], **self.pinned}, self.suffix)
         headers = [
             (b"content-type", FORMATS[self.suffix].media_type),
             (b"content-disposition", f'attachment; filename="{name}"'.encode()),
@@ -328,9 +327,8 @@ class Export(msgspec.Struct, eq=False):
                 await asyncio.sleep(wait)
 
 
-def file_name(table: Table, params: Mapping[str, str], digests: Sequence[str], suffix: str) -> str:
-    """Return a descriptive file name, such as packages-develop-ab12cd34.csv."""
-    words = [table.path[-1], *params.values(), *(digest[:_DIGEST] for digest in digests)]
-    # If a ref is a digest, it occurs only once.
+def file_name(table: Table, params: Mapping[str, str], suffix: str) -> str:
+    """Return a descriptive file name, such as packages-develop_2025-03-30.ab12cd34.csv."""
+    words = [table.path[-1], *params.values()]
     names = dict.fromkeys(_UNSAFE.sub("_", word[:_MAX_NAME_LENGTH]).strip("._") for word in words)
     return f"{'-'.join(filter(None, names))[: 2 * _MAX_NAME_LENGTH]}.{suffix}"

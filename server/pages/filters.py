@@ -58,6 +58,16 @@ def moment(text: str) -> Markup:
     )
 
 
+def day_or_time(text: str) -> str:
+    """Return a timestamp as its day, and its time of day unless that is midnight."""
+    return texts.minute(datetime.fromisoformat(text)).removesuffix(" 00:00")
+
+
+def distinct_time(text: str, other: str) -> str:
+    """Return a timestamp as its day, or more exactly if another one is of the same day."""
+    return texts.distinct_times(datetime.fromisoformat(text), datetime.fromisoformat(other))[0]
+
+
 def words(name: str) -> str:
     """Return the name of an enum value in words: NEW_PACKAGE becomes "new package"."""
     return texts.in_words(name.lower())
@@ -536,7 +546,7 @@ def missing_groups(missing: Sequence[Data]) -> list[MissingGroup]:
     """
     specs_of: dict[tuple[str, str], list[Data]] = {}
     for spec in missing:
-        gone_in = (spec["goneIn"] or {}).get("digest", "")
+        gone_in = (spec["goneIn"] or {}).get("ref", "")
         specs_of.setdefault((missing_cause(spec), gone_in), []).append(spec)
     groups = []
     room = MAX_MISSING

@@ -27,7 +27,7 @@ class Page(msgspec.Struct, frozen=True):
     of the field that the answer must have; without it, the page is not found. ``table`` is the
     dotted path of the list that can be exported as CSV or JSON lines: its document has the variable
     ``isPage`` and, if the list is a connection, ``first``, ``after``, ``last`` and ``before``, and
-    selects the digest of each revision above the list, and of a comparison also ``baseStack`` and
+    selects the ref of each revision above the list, and of a comparison also ``baseStack`` and
     ``headStack``. ``leads_to`` is the path of another page, such as ``/hash/{hash}``: a request
     whose query has all names in it is redirected there, so that forms work without scripts.
     """

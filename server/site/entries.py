@@ -48,7 +48,7 @@ def entries(library: Library, chosen: SiteRevisions, limit: int) -> list[SiteEnt
     that cannot be read have no entries.
     """
     history = chosen.history
-    newest = {of_series[0].digest: of_series[0] for of_series in chosen.revisions.values()}
+    newest = [of_series[0] for of_series in chosen.revisions.values()]
     pairs = [
         (history.resolve(pair[Role.BASE]), history.resolve(pair[Role.HEAD]))
         for pair in chosen.comparisons
@@ -65,7 +65,7 @@ def entries(library: Library, chosen: SiteRevisions, limit: int) -> list[SiteEnt
         *_series(chosen),
         *islice(of_each(_packages, history), limit),
         *islice(of_each(_packages_of, *newest), limit),
-        *islice(of_each(_stacks, *newest.values()), limit),
+        *islice(of_each(_stacks, *newest), limit),
         *islice(of_each(_specs, *newest), limit),
         *islice(of_each(_removed, *pairs), limit),
         *of_each(_commits, *pairs),
@@ -102,7 +102,7 @@ def _series(chosen: SiteRevisions) -> Iterator[SiteEntry]:
         by_tag |= {revision.tag: revision for revision in reversed(revisions)}
     for tag, revision in by_tag.items():
         detail = counted(revision.num_specs, "spec")
-        yield SiteEntry([path_of("r", revision.digest)], "revision", tag, detail)
+        yield SiteEntry([path_of("r", revision.ref)], "revision", tag, detail)
 
 
 def _packages(library: Library, history: History) -> Iterator[SiteEntry]:
@@ -113,9 +113,9 @@ def _packages(library: Library, history: History) -> Iterator[SiteEntry]:
         yield SiteEntry(addresses, "package", name, detail)
 
 
-def _packages_of(library: Library, digest: str) -> Iterator[SiteEntry]:
-    for name in library.frames.get(digest).packages:
-        yield SiteEntry([path_of("r", digest, "packages", name)])
+def _packages_of(library: Library, revision: RevisionInfo) -> Iterator[SiteEntry]:
+    for name in library.frames.get(revision.digest).packages:
+        yield SiteEntry([path_of("r", revision.ref, "packages", name)])
 
 
 def _stacks(library: Library, revision: RevisionInfo) -> Iterator[SiteEntry]:
@@ -124,13 +124,13 @@ def _stacks(library: Library, revision: RevisionInfo) -> Iterator[SiteEntry]:
         return
     for name, num_specs in frame.stacks.item_counts(slice(None)):
         detail = f"{counted(num_specs, 'spec')} in {revision.tag}"
-        yield SiteEntry([path_of("r", revision.digest, "stacks", name)], "stack", name, detail)
+        yield SiteEntry([path_of("r", revision.ref, "stacks", name)], "stack", name, detail)
 
 
-def _specs(library: Library, digest: str) -> Iterator[SiteEntry]:
-    frame = library.frames.get(digest)
+def _specs(library: Library, revision: RevisionInfo) -> Iterator[SiteEntry]:
+    frame = library.frames.get(revision.digest)
     for row in range(len(frame)):
-        yield _hash(frame, row, path_of("r", digest, "specs", frame.hashes.at(row)))
+        yield _hash(frame, row, path_of("r", revision.ref, "specs", frame.hashes.at(row)))
 
 
 def _removed(library: Library, pair: tuple[RevisionInfo, RevisionInfo]) -> Iterator[SiteEntry]:

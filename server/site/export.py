@@ -204,14 +204,14 @@ class _Pages:
             path_of("compare", f"{pair[Role.BASE]}...{pair[Role.HEAD]}")
             for pair in chosen.comparisons
         ]
-        newest = [revisions[0].digest for revisions in chosen.revisions.values()]
+        newest = [revisions[0].ref for revisions in chosen.revisions.values()]
         return [
             "/",
             "/packages",
             *(path_of("series", name) for name in chosen.revisions),
             *(path_of("series", name, "causes") for name in chosen.revisions),
-            *(path_of("r", content[Role.REVISION]) for content in chosen.contents),
-            *(path_of("r", digest, name) for digest in newest for name in ("holes", "twins")),
+            *(path_of("r", content[Role.REVISION]) for content in chosen.subjects),
+            *(path_of("r", ref, name) for ref in newest for name in ("holes", "twins")),
             *(pair + tab for pair in pairs for tab in TABS),
         ]
 

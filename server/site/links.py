@@ -67,7 +67,7 @@ class SiteLinks:
 
     def link(self, path: str, query: str) -> str:
         """Return the link to a path and query, in the site or on the server; empty if neither."""
-        path = self._with_digests(path)
+        path = self._with_refs(path)
         if path == self.page.address and query and (neighbour := self._neighbour(path, query)):
             return neighbour
         target = path + query
@@ -92,16 +92,16 @@ class SiteLinks:
             return relative(page.file, page_file(path, number - 1))
         return ""
 
-    def _with_digests(self, path: str) -> str:
+    def _with_refs(self, path: str) -> str:
         head, *rest = path.removeprefix("/").split("/")
         if head not in ("r", "compare") or not rest or not rest[0]:
             return path
         names = unquote(rest[0]).split("...") if head == "compare" else [unquote(rest[0])]
         try:
-            digests = [self._history.resolve(name).digest for name in names]
+            refs = [self._history.resolve(name).ref for name in names]
         except CachelogError:
             return path
-        return "/".join(["", head, "...".join(digests), *rest[1:]])
+        return "/".join(["", head, "...".join(refs), *rest[1:]])
 
 
 class SiteAddress(Address):

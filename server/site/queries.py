@@ -16,7 +16,7 @@ import orjson
 from schema.api import sdl
 from server.pages.documents import values_of
 from snapshots.errors import InvalidArgument
-from snapshots.history import History, Pair
+from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.texts import quoted
 
@@ -32,7 +32,7 @@ class Role(Enum):
 
 
 Subject = Mapping[Role, str]
-"""The subject of a page or an answer: the name of a series, and digests of contents."""
+"""The subject of a page or an answer: the name of a series, and refs of revisions."""
 
 
 class SiteRevisions(msgspec.Struct, frozen=True):
@@ -42,27 +42,25 @@ class SiteRevisions(msgspec.Struct, frozen=True):
     revisions: Mapping[str, Sequence[RevisionInfo]]
 
     @property
-    def contents(self) -> list[Subject]:
-        """The distinct contents, as subjects."""
-        subjects: dict[str, Subject] = {}
-        for name, revisions in self.revisions.items():
-            for revision in revisions:
-                digest = revision.digest
-                subjects.setdefault(digest, {Role.SERIES: name, Role.REVISION: digest})
-        return list(subjects.values())
+    def subjects(self) -> list[Subject]:
+        """The revisions as subjects."""
+        return [
+            {Role.SERIES: name, Role.REVISION: revision.ref}
+            for name, revisions in self.revisions.items()
+            for revision in revisions
+        ]
 
     @property
     def comparisons(self) -> list[Subject]:
         """The pairs of a revision and its predecessor in its series, if their contents differ."""
-        subjects: dict[Pair, Subject] = {}
+        subjects: list[Subject] = []
         for name, revisions in self.revisions.items():
             for head in revisions:
                 base = self.history.previous(head)
                 if base is not None and base.digest != head.digest:
-                    sides = {Role.BASE: base.digest, Role.HEAD: head.digest}
-                    subject = {Role.SERIES: name, Role.REVISION: head.digest, **sides}
-                    subjects.setdefault(Pair(base.digest, head.digest), subject)
-        return list(subjects.values())
+                    sides = {Role.BASE: base.ref, Role.HEAD: head.ref}
+                    subjects.append({Role.SERIES: name, Role.REVISION: head.ref, **sides})
+        return subjects
 
 
 def choose(
@@ -114,7 +112,7 @@ class SiteDocument(msgspec.Struct, frozen=True):
         if roles & {Role.BASE, Role.HEAD}:
             subjects = chosen.comparisons
         elif Role.REVISION in roles:
-            subjects = chosen.contents
+            subjects = chosen.subjects
         elif Role.SERIES in roles:
             subjects = [{Role.SERIES: name} for name in chosen.revisions]
         for subject in subjects:

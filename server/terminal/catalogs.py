@@ -21,14 +21,15 @@ from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo
-from snapshots.refs import title
-from snapshots.texts import nearest_hint, nearest_names
+from snapshots.refs import parse_side, title
+from snapshots.texts import few, nearest_hint, nearest_names
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
 _MAX_REASONS = 3
+_MAX_OTHERS = 5
 _MAX_JOBS = 4
 
 _FEW_PAIRS = 16
@@ -48,7 +49,9 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         Raises what ``resolve`` and ``series_or_main`` raise.
         """
         if ref is not None:
-            return self.history.resolve(ref)
+            revision = self.history.resolve(ref)
+            _note_others(self.history, ref)
+            return revision
         return self.history.of_series(self.series_or_main())[0]
 
     def series_or_main(self, name: str | None = None) -> str:
@@ -168,6 +171,9 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
         latest = load_history().latest
         texts = () if latest is None else (f"{latest.tag}~1", latest.tag)
     sides = [read_side(text, library, load_history, settings.reading) for text in texts]
+    for words in map(parse_side, texts):
+        if not words.is_path:
+            _note_others(load_history(), words.text)
     return OpenedCatalog(catalog, catalog.history, library), sides
 
 
@@ -181,6 +187,12 @@ def open_side(location: str, text: str | None) -> tuple[OpenedCatalog, SideInfo]
         return opened, opened.revision(None)
     opened, [side] = open_sides(location, [text])
     return opened, side
+
+
+def _note_others(history: History, ref: str) -> None:
+    """Note which other revisions have the content that a ref names by its digest alone."""
+    if others := history.also_published_as(ref):
+        note(f"{ref} is also published as {few(list(map(title, others)), _MAX_OTHERS)}")
 
 
 def _elsewhere(opened: OpenedCatalog, name: str, series: str) -> str:

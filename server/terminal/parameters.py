@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from snapshots.history import History
     from snapshots.models import SideInfo
 
-REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE or a prefix of a digest"
+REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE, a printed ref (TAG@TIME.DIGEST) or a digest"
 LATEST = "the newest of develop, else of the series with the most revisions"
 SIDE_FORMS = (
     f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index, "

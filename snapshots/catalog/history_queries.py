@@ -27,7 +27,7 @@ from snapshots.models import RevisionInfo
 from snapshots.notes.stories import from_text, neighbours_in_feed, neighbours_in_feeds
 from snapshots.refs import series
 from snapshots.spack.names import is_name
-from snapshots.texts import quoted, short_digest, versioned
+from snapshots.texts import quoted, versioned
 from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage, catalog_package, catalog_packages
@@ -74,11 +74,7 @@ def left_out(
     unread = frozenset(unreadable)
     revisions = history.revisions if series is None else history.of_series(series)
     return errors.RevisionsLeftOut(
-        [
-            f"{revision.tag}@{short_digest(revision.digest)}"
-            for revision in revisions
-            if revision.digest in unread
-        ]
+        [revision.ref for revision in revisions if revision.digest in unread]
     )
 
 

@@ -48,11 +48,11 @@ class Planned(msgspec.Struct, frozen=True):
 
     def neighbours(self) -> list[Neighbours]:
         """Return each new revision with its predecessor in the series, oldest first."""
-        keys = {row.key for row in self.added}
+        keys = {row.ref for row in self.added}
         neighbours = [
             both for name in self.history.series_names for both in self.history.neighbours(name)
         ]
-        new = [both for both in neighbours if both.head.key in keys]
+        new = [both for both in neighbours if both.head.ref in keys]
         return sorted(new, key=attrgetter("head.taken_at"))
 
 
@@ -83,11 +83,11 @@ class PublicationPlanner:
         state in between, published later, ends at the confirmation. Raises InvalidArgument for an
         invalid tag, and SourceError for a content with more than ``STACKS_MAX`` stacks.
         """
-        taken = snapshot.taken_at or self._taken_at or tag_date(snapshot.tag) or self._moment
         published = self._moment + timedelta(microseconds=len(self._seen))
+        rows = self._rows.setdefault(snapshot.tag, list(self._history.rows_of(snapshot.tag)))
+        taken = snapshot.taken_at or self._taken_at or tag_date(snapshot.tag) or self._now(rows)
         row = _describe(snapshot, utc(taken), published)
         self._seen.append(row)
-        rows = self._rows.setdefault(row.tag, list(self._history.rows_of(row.tag)))
         place = bisect_right(rows, row.taken_at, key=attrgetter("taken_at"))
         before = rows[place - 1] if place else None
         if before is None or before.digest != row.digest or before.taken_at < row.taken_at:
@@ -95,6 +95,11 @@ class PublicationPlanner:
             insort(self._of_series(row), row, key=age)
             self.added.append(row)
         return row
+
+    def _now(self, rows: Sequence[RevisionInfo]) -> datetime:
+        """Return the time of the import to the second, as refs show it, if the tag allows it."""
+        second = self._moment.replace(microsecond=0)
+        return second if not rows or rows[-1].taken_at < second else self._moment
 
     def before(self, digest: str) -> str | None:
         """Return the content that precedes an imported one in its series; None for the first."""

@@ -313,8 +313,8 @@ def plan(catalog: Catalog, revisions: Iterable[RevisionInfo]) -> Removal:
     history = catalog.history
     going = sorted(dict.fromkeys(revisions), key=age, reverse=True)
     rows = [row for revision in going for row in history.seen(revision)]
-    gone = {row.key for row in rows}
-    named = {row.digest for row in history.by_key.values() if row.key not in gone}
+    gone = {row.ref for row in rows}
+    named = {row.digest for row in history.rows if row.ref not in gone}
     unneeded = by_owner({row.digest: catalog.files_of(row.digest) for row in rows})
     for digest in by_owner({digest: catalog.files_of(digest) for digest in named}):
         unneeded.pop(digest, None)
@@ -334,7 +334,7 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
     """
     if not planned.rows:
         return planned
-    gone = {row.key for row in planned.rows}
+    gone = {row.ref for row in planned.rows}
     after = catalog.history.without_rows(gone)
     not_stored = _store_pairs(catalog, after, progress or Report().progress)
     with translated(catalog.location):
@@ -364,5 +364,5 @@ def _store_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequen
 
 
 def _among(rows: pa.Table, keys: Collection[str]) -> pa.ChunkedArray:
-    mask = [row.key in keys for row in tables.revisions_of(rows)]
+    mask = [row.ref in keys for row in tables.revisions_of(rows)]
     return pa.chunked_array([pa.array(mask, pa.bool_())])

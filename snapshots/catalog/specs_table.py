@@ -341,7 +341,7 @@ def how_to_mend(history: History, digest: str) -> str:
     Usually by the same import. An import of a git history continues after the commits in the
     catalog, so there the pages of the commit must be imported.
     """
-    rows = [row for row in history.by_key.values() if row.digest == digest]
+    rows = [row for row in history.rows if row.digest == digest]
     if not rows or not all(source_kind(row.source.kind).goes_on for row in rows):
         return _SAME
     row = rows[-1]

@@ -542,7 +542,7 @@ class _Verification:
     def _read_contents(self, jobs: int | None, cluster: str | None) -> dict[str, Sums]:
         history, location = self._catalog.history, self._catalog.location
         rows: dict[str, list[RevisionInfo]] = {}
-        for row in history.by_key.values():
+        for row in history.rows:
             rows.setdefault(row.digest, []).append(row)
         contents = [
             UnreadContent(

@@ -20,7 +20,7 @@ from snapshots.models import utc
 from snapshots.notes.phrases import size_sentence, specs_sentence
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, long_day, plain
 from snapshots.program import cachelog_version
-from snapshots.texts import counted, in_words, visible
+from snapshots.texts import counted, day, in_words, visible
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 NAMESPACE = "http://www.w3.org/2005/Atom"
@@ -65,7 +65,7 @@ class Addresses(Protocol):
         """Return the URL of the feed of a series, or of a package in it.
 
         With ``after``, it is the URL of the document with the entries that follow the entry of the
-        revision with this key. Return None if there is no such document.
+        revision with this ref. Return None if there is no such document.
         """
 
     def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
@@ -79,23 +79,23 @@ Item = TypeVar("Item", Neighbours, PackageEntry)
 
 
 def _page_after(items: Sequence[Item], after: str | None) -> tuple[Sequence[Item], str | None]:
-    """Return a page of items, newest first, that follows the item of the revision with a key.
+    """Return a page of items, newest first, that follows the item of a revision.
 
-    Also return the key to pass as ``after`` for the next page; None for the last one. Without a
-    key, return the first page. Raises RevisionNotFound for a key that no item has, or that the last
+    Also return the ref to pass as ``after`` for the next page; None for the last one. Without a
+    ref, return the first page. Raises RevisionNotFound for a ref that no item has, or that the last
     item has.
     """
     start = 0
     if after is not None:
-        keys = [item.head.key for item in items]
-        if after not in keys:
+        refs = [item.head.ref for item in items]
+        if after not in refs:
             raise RevisionNotFound(after, "no entry of this feed is that of such a revision")
-        start = keys.index(after) + 1
+        start = refs.index(after) + 1
         if start == len(items):
             reason = "no entry of this feed follows that of this revision"
             raise RevisionNotFound(after, reason)
     page = items[start : start + PAGE]
-    return page, page[-1].head.key if start + PAGE < len(items) else None
+    return page, page[-1].head.ref if start + PAGE < len(items) else None
 
 
 _FEW_VERSIONS = 5
@@ -103,8 +103,7 @@ _FEW_VERSIONS = 5
 
 def series_title(neighbours: Neighbours, counts: PairCounts | None) -> Sentence:
     """Return the title of a revision's entry; ``counts`` is None if unknown."""
-    head = neighbours.head
-    return Sentence(Value(head.tag), f" of {long_day(head.taken_at)}: ", _news(neighbours, counts))
+    return Sentence(*_revision_title(neighbours), ": ", _news(neighbours, counts))
 
 
 def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Sentence]:
@@ -133,12 +132,11 @@ def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Se
 
 def package_title(entry: PackageEntry, name: str) -> Sentence:
     """Return the title of the entry of a revision that touched a package."""
-    head = entry.head
     pieces = [Value(name), f": {PACKAGE_KINDS[entry.kind]}"]
     for verb, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
         if versions:
             pieces += [", ", *_versions(versions), f" {verb}"]
-    return Sentence(*pieces, " in ", Value(head.tag), f" of {long_day(head.taken_at)}")
+    return Sentence(*pieces, " in ", *_revision_title(Neighbours(entry.base, entry.head)))
 
 
 def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
@@ -157,6 +155,15 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
     if reasons:
         sentences.append(Sentence(f"By reason: {_counts_list(reasons)}."))
     return sentences
+
+
+def _revision_title(neighbours: Neighbours) -> list[Value | str]:
+    """Return the tag and day of head, with the time if base is of the same tag and day."""
+    base, head = neighbours
+    when = long_day(head.taken_at)
+    if base is not None and base.tag == head.tag and day(base.taken_at) == day(head.taken_at):
+        when += f", {head.taken_at:%H:%M} UTC"
+    return [Value(head.tag), f" of {when}"]
 
 
 def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
@@ -235,7 +242,7 @@ def series_feed(
     totals of their revision. ``stories`` are those of the neighbours of
     ``neighbours_in_feed``, if available.
     With ``after``, return the document with the entries that follow the entry of the revision with
-    this key; raises RevisionNotFound if there is none.
+    this ref; raises RevisionNotFound if there is none.
     """
 
     def entry(neighbours: Neighbours) -> tuple[datetime, Element]:
@@ -272,7 +279,7 @@ def _feed(
 ) -> Feed:
     """Return a document of a feed; ``entry`` makes the entry of an item, with its last change.
 
-    ``after`` is the key before the first entry; None for the first document. Source of the links:
+    ``after`` is the ref before the first entry; None for the first document. Source of the links:
     RFC 5005, section 3.
     """
     page, following = _page_after(items, after)
@@ -316,7 +323,7 @@ def _entry(
     if story is not None and story.known_since is not None:
         updated = max(updated, story.known_since)
     element = Element("entry")
-    _add(element, "id", _urn("entry", series, package, head.key))
+    _add(element, "id", _urn("entry", series, package, head.ref))
     _add(element, "title", plain(title))
     _add(element, "published", _moment(head.taken_at))
     _add(element, "updated", _moment(updated))

@@ -19,7 +19,7 @@ from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated
 from snapshots.recipes.effects import RecipesChange
-from snapshots.texts import counted, day, in_words, short_digest, size, visible
+from snapshots.texts import counted, distinct_times, in_words, short_digest, size, visible
 
 Filters = dict[str, Callable[..., Any]]
 
@@ -215,13 +215,13 @@ def _title(log: Changelog) -> Sentence:
 
 
 def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
-    """Return distinct names of the two sides: the name, or with the day, or with the digest."""
+    """Return distinct names of the two sides: the name, or with the day or time, or the digest."""
     if base.name != head.name:
         return [Value(base.name)], [Value(head.name)]
-    days = [day(side.taken_at) for side in (base, head) if side.taken_at is not None]
-    if len({*days}) < 2:
-        days = [short_digest(base.digest), short_digest(head.digest)]
-    return [Value(base.name), f" ({days[0]})"], [Value(head.name), f" ({days[1]})"]
+    times = short_digest(base.digest), short_digest(head.digest)
+    if base.taken_at is not None and head.taken_at is not None and base.taken_at != head.taken_at:
+        times = distinct_times(base.taken_at, head.taken_at)
+    return [Value(base.name), f" ({times[0]})"], [Value(head.name), f" ({times[1]})"]
 
 
 def _scope(only: ComparisonFilter) -> list[str]:

@@ -158,7 +158,7 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
         for entry in timeline.entries
     ]
     edges = [
-        {"cursor": entry.head.key, "node": {"kind": entry.kind.name}} for entry in timeline.entries
+        {"cursor": entry.head.ref, "node": {"kind": entry.kind.name}} for entry in timeline.entries
     ]
     return shown(timeline, "name first_seen last_seen") | {
         "id": node_id("PackageHistory", series, name),

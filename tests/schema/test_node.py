@@ -83,23 +83,24 @@ def test_ids_outlive_later_revisions(tmp_path: Path) -> None:
 
 def test_unknown_id_is_null(world: World) -> None:
     """Well-formed ids of missing revisions or objects are null, without an error."""
-    key, digest = world.newest.info.key, world.newest.info.digest
+    ref, unknown = world.newest.info.ref, "develop@2025-01-01.00000000"
     ids = [
-        node_id("Revision", digest, "0" * 18),
-        node_id("Package", "0" * 18, "zlib"),
-        node_id("Package", key, "nope"),
-        node_id("Spec", key, "a" * 32),
-        node_id("Spec", key, "short"),
-        node_id("Stack", key, "nope"),
-        node_id("Comparison", digest, digest, key, "0" * 18),
-        node_id("PackageChange", digest, digest, key, "0" * 18, "zlib"),
-        node_id("PackageChange", digest, digest, key, key, "zlib"),
-        node_id("StackChange", digest, digest, key, key, "e4s"),
-        node_id("SpecChange", digest, digest, key, key, "a" * 32),
+        node_id("Revision", unknown),
+        node_id("Revision", "develop"),
+        node_id("Package", unknown, "zlib"),
+        node_id("Package", ref, "nope"),
+        node_id("Spec", ref, "a" * 32),
+        node_id("Spec", ref, "short"),
+        node_id("Stack", ref, "nope"),
+        node_id("Comparison", ref, unknown),
+        node_id("PackageChange", ref, unknown, "zlib"),
+        node_id("PackageChange", ref, ref, "zlib"),
+        node_id("StackChange", ref, ref, "e4s"),
+        node_id("SpecChange", ref, ref, "a" * 32),
         node_id("Tag", "nope"),
         node_id("Tag"),
-        node_id("Package", key),
-        node_id("Revision", digest, key, "more"),
+        node_id("Package", ref),
+        node_id("Revision", ref, "more"),
         node_id("Series", "nope"),
         node_id("Series", "develop", "develop"),
         node_id("PackageHistory", "develop", "nope"),
@@ -142,8 +143,8 @@ def test_ids_round_trip(parts: tuple[str, ...]) -> None:
 def test_form_of_ids_is_unchanged(world: World) -> None:
     """Clients may have stored ids years ago."""
     info = world.newest.info
-    revision = base64.b64encode(f"Revision:{info.digest}:{info.key}".encode()).decode()
+    revision = base64.b64encode(f"Revision~{info.ref}".encode()).decode()
     assert revision_id(info) == revision
     (first, second) = (state.info for state in world.states[:2])
-    texts = ":".join(("Comparison", first.digest, second.digest, first.key, second.key))
+    texts = "~".join(("Comparison", first.ref, second.ref))
     assert comparison_id(first, second) == base64.b64encode(texts.encode()).decode()

@@ -283,11 +283,11 @@ def pools_of(world: World) -> dict[str, list[str]]:
         *(comparison_id(info, infos[-1]) for info in infos),
     ]
     for state in states[::2]:
-        key = state.info.key
+        key = state.info.ref
         ids += [node_id("Package", key, name) for name in names]
         ids += [node_id("Spec", key, spec.hash) for spec in state.specs[::6]]
         ids += [node_id("Stack", key, stack) for stack in stacks]
-    cursors = [*names, *(spec.hash for spec in specs), *(info.key for info in infos)]
+    cursors = [*names, *(spec.hash for spec in specs), *(info.ref for info in infos)]
     return {
         "ref": refs,
         "base": refs,
@@ -317,9 +317,9 @@ def pools_of(world: World) -> dict[str, list[str]]:
 
 def revision_id(info: RevisionInfo) -> str:
     """Return the id of a revision."""
-    return node_id("Revision", info.digest, info.key)
+    return node_id("Revision", info.ref)
 
 
 def comparison_id(base: RevisionInfo, head: RevisionInfo) -> str:
     """Return the id of the comparison of two revisions."""
-    return node_id("Comparison", base.digest, head.digest, base.key, head.key)
+    return node_id("Comparison", base.ref, head.ref)

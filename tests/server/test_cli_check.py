@@ -71,8 +71,8 @@ def lock(tmp_path: Path) -> Path:
 def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None:
     """For the newest revision of develop, by roots, dependencies and groups; and the writer."""
     title, *lines = succeed("check", lock, catalog=catalog).lines
-    assert title.startswith("Searched develop of 2025-01-07 (")
-    assert title.endswith("), for a lock file of Spack 1.3.0.dev0 (git, c7c444853d)")
+    assert title.startswith("Searched develop@2025-01-07.")
+    assert title.endswith(", for a lock file of Spack 1.3.0.dev0 (git, c7c444853d)")
     (last_seen,) = (line for line in lines if "last in" in line)
     assert last_seen.startswith("    last in develop of 2025-01-06 (")
     assert ", removed in develop of 2025-01-07 (" in last_seen
@@ -101,9 +101,10 @@ def test_revisions_are_selected(catalog: Path, lock: Path) -> None:
     before = cachelog(*command, "--in", "develop~1", catalog=catalog)
     assert before.lines[1] == "  roots         1 of 2   50.0 %"
     result = cachelog(*command, "--best", catalog=catalog)
-    assert [line.split()[0] for line in result.lines[:4]] == ["tag", "v0.9.0", "v1.0.0", "develop"]
+    revisions = [line.split()[0].partition("@")[0] for line in result.lines[:4]]
+    assert revisions == ["revision", "v0.9.0", "v1.0.0", "develop"]
     assert result.lines[1].endswith("2 of 3  1 of 2")
-    assert result.lines[5].startswith("Searched v0.9.0 of 2025-01-05 (")
+    assert result.lines[5].startswith("Searched v0.9.0@2025-01-05.")
     of_series = cachelog(*command, "--best", "--series", "develop", "--json", catalog=catalog).json
     assert [revision["num_found"] for revision in of_series["best"]] == [2, 1]
     assert of_series["revision"] == of_series["best"][0]["revision"]

@@ -116,8 +116,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_differences_of_specs_and_causes_are_listed(catalog: Path) -> None:
     """Own differences, direct dependencies, causes with their paths, and indirect dependencies."""
     result = succeed("diff", APP[:9], NEW_APP[:9], catalog=catalog)
-    assert result.lines[0].startswith(f"{APP} app@1.0 in develop of 2025-01-05")
-    assert result.lines[1].startswith(f"{NEW_APP} app@1.0 in develop of 2025-01-06")
+    assert result.lines[0].startswith(f"{APP} app@1.0 in develop@2025-01-05.")
+    assert result.lines[1].startswith(f"{NEW_APP} app@1.0 in develop@2025-01-06.")
     expected = {
         "  api=v1 → api=v2",
         "  +mpi → ~mpi",
@@ -178,7 +178,7 @@ def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> Non
     document = cachelog(*command, "--json", catalog=catalog).json["document"]
     assert document["type_changes"]["root['compiler']"]["new_value"] == "gcc@13.2.0"
     none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
-    assert none.err.startswith("cachelog: --spec: develop of 2025-01-05")
+    assert none.err.startswith("cachelog: --spec: develop@2025-01-05.")
     assert "has no such spec" in none.err
     several = cachelog("diff", "develop~1", "develop", "--spec", "@1.0", catalog=catalog)
     assert "has 3 such specs: /" in several.err

@@ -79,7 +79,8 @@ def test_unknown_stacks_are_not_none(tmp_path: Path) -> None:
     file = put(tmp_path / "index.json", text(indexes.database(zlib, version="7")))
     catalog = tmp_path / "c"
     result = cachelog("import", file, "--tag", "mine", catalog=catalog)
-    assert ", 1 package, 1 spec, stacks unknown; hashes: 0 proven, 1 of" in result.out, result.err
+    published = ": published 1 package, 1 spec, stacks unknown; hashes: 0 proven, 1 of"
+    assert published in result.out, result.err
     for listing in (("revisions",), ("packages", "mine")):
         header, row = cachelog(*listing, catalog=catalog).lines
         assert row[: header.index("stacks") + len("stacks ")].endswith("unknown ")
@@ -152,7 +153,8 @@ def test_damaged_content_is_replaced(tmp_path: Path) -> None:
     cachelog(*command, catalog=catalog)
     flip(next((catalog / "specs").glob("*/*.parquet")))
     (line,) = cachelog(*command, catalog=catalog).lines
-    assert line.startswith("develop: its stored content was damaged, and is replaced: ")
+    assert line.startswith("develop@")
+    assert ": its stored content was damaged, and is replaced: " in line
     flip(next((catalog / "specs").glob("*/*.parquet")))
     (second,) = cachelog(*command, "--json", catalog=catalog).json["revisions"]
     assert (second["published"], second["replaced"]) == (False, True)

@@ -38,7 +38,7 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     """The missing specs, most dependents first, and the revisions that removed them."""
     result = succeed("holes", "develop", catalog=catalog)
     title, counts, _, *holes = result.lines
-    assert title.startswith("develop of 2025-01-06")
+    assert title.startswith("develop@2025-01-06.")
     assert counts == "0 of 2 specs are whole, 2 holes"
     assert [line.split()[:4] for line in holes] == [
         ["2", "zlib", hash_of("zlib"), "removed"],
@@ -107,7 +107,7 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
     assert (report["stacks"], report["package"]) == (["ml", "root"], "py-pip")
     assert (report["num_specs"], report["num_groups"]) == (2, 1)
     result = cachelog("twins", "--stack", "ml", catalog=ml)
-    assert result.lines[0].startswith("ml of develop of ")
+    assert result.lines[0].startswith("ml of develop@")
     none = cachelog("twins", "--package", "python", catalog=ml)
     assert none.lines[1:] == ["0 of 2 specs are duplicate builds"]
 
@@ -145,8 +145,8 @@ def test_impact_names_the_next_change(e4s_week: Path) -> None:
     assert [later[name]["tag"][-2:] for name in ("base", "revision")] == ["20", "27"]
     assert [cause["title"] for cause in later["causes"]] == ["recipe of gettext changed"]
     (line,) = re.findall("^next .*", cachelog(*arguments, catalog=e4s_week).out, re.MULTILINE)
-    assert line.startswith("next change, in develop-2026-06-27 of 2026-06-27 (")
-    assert line.endswith("): recipe of gettext changed; 112 specs were rebuilt")
+    assert line.startswith("next change, in develop-2026-06-27@2026-06-27.")
+    assert line.endswith(": recipe of gettext changed; 112 specs were rebuilt")
     for unchanged in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
         assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 

@@ -65,7 +65,7 @@ def test_why_lists_commits(week: Week) -> None:
 def test_blame_lists_commits_newest_first(week: Week) -> None:
     """The commits that rebuilt a package or a spec, newest first."""
     title, commit = week.run("blame", "intel-tbb").lines
-    assert title.endswith("): intel-tbb 2023.0.0 → 2022.3.0")
+    assert title.endswith(": intel-tbb 2023.0.0 → 2022.3.0")
     assert commit.endswith(TBB)
     report = week.run("why", RANGE, "raja", "--json").json
     added = next(spec for spec in report["specs"] if spec["reason"] == "replaces")

@@ -75,7 +75,7 @@ export async function refused(): Promise<void> {
   await client.ask(Packages, { colour: "red" });
   const { revision } = await client.ask(Packages);
   // @ts-expect-error A revision may be null.
-  revision.digest;
+  revision.ref;
 }
 """
 

@@ -60,7 +60,7 @@ def clean(catalog: Catalog, older_than: timedelta = HOUR) -> Vacuumed:
 def rows(catalog: Catalog) -> set[tuple[str, int, str]]:
     """Return all rows that another process reads: tag, day and digest."""
     read = reopened(catalog)
-    every = read.history.by_key.values()
+    every = read.history.rows
     return {(row.tag, (row.taken_at - day(0)).days, row.digest) for row in every}
 
 

@@ -45,7 +45,7 @@ def test_order_of_rows_does_not_matter(lines: list[RevisionInfo], random: Random
     """The store may return its rows in any order: the history is the same."""
     shuffled = sorted(lines, key=lambda _: random.random())
     one, other = History(lines), History(shuffled)
-    assert [line.key for line in one.revisions] == [line.key for line in other.revisions]
+    assert [line.ref for line in one.revisions] == [line.ref for line in other.revisions]
     assert one.tags == other.tags
 
 
@@ -101,16 +101,16 @@ SHARED_LINES = (
         (LINES, digest_of("b")[:6], 1),
         (LINES, digest_of("b")[:20].upper(), 1),
         (LINES, digest_of("b") + "~1", 0),
-        (LINES, digest_of("a"), 0),
+        (LINES, digest_of("a"), 2),
         (SHARED_LINES, "v1.0", 2),
         (SHARED_LINES, "develop@2025-01-06", 1),
         (SHARED_LINES, "v1.0~1", 0),
-        (SHARED_LINES, digest_of("a"), 2),
-        (SHARED_LINES, digest_of("a")[:12] + "~1", 0),
+        (SHARED_LINES, digest_of("a"), 3),
+        (SHARED_LINES, digest_of("a")[:12] + "~0", 3),
     ],
 )
 def test_resolve(lines: Sequence[RevisionInfo], ref: str, line: int) -> None:
-    """A ref with a tag names a revision of it; a digest alone, the first one published."""
+    """A ref with a tag names a revision of it; a digest alone, the newest one."""
     assert History(lines).resolve(ref) == lines[line]
 
 
@@ -154,6 +154,62 @@ def test_unknown_refs_name_the_nearest(ref: str, reason: str) -> None:
         assert HISTORY.resolve(nearest)
 
 
+@given(MANY, MANY)
+def test_a_ref_always_means_its_revision(
+    rows: list[RevisionInfo], later: list[RevisionInfo]
+) -> None:
+    """Later rows change no meaning, in any order of time.
+
+    A ref leads to the revision with its tag and content that includes its time.
+    """
+    at_once = {(row.tag, row.taken_at): row for row in (*later, *rows)}
+    before = History(row for row in at_once.values() if row in rows)
+    history = History(at_once.values())
+    for revision in before.revisions:
+        resolved = history.resolve(revision.ref)
+        assert resolved in history.revisions
+        assert (resolved.tag, resolved.digest) == (revision.tag, revision.digest)
+        assert resolved.taken_at <= revision.taken_at
+        assert history.at(revision.tag, revision.taken_at) == resolved
+    for revision in history.revisions:
+        assert history.resolve(revision.ref) == revision
+
+
+A_B_A = [
+    a_revision("develop", 1, "a"),
+    a_revision("develop", 8, "b"),
+    a_revision("develop", 15, "a"),
+]
+"""A state that returns."""
+
+
+def test_a_state_that_returns() -> None:
+    """Each revision has a ref; the digest alone means the newest, and the others are listed."""
+    history = History([*A_B_A, a_revision("develop-2025-01-08", 8, "a")])
+    dated = history.of_tag("develop-2025-01-08")[0]
+    for revision in (*A_B_A, dated):
+        assert history.resolve(revision.ref) == revision
+    assert history.resolve(f"{A_B_A[2].ref}~1") == A_B_A[1]
+    digest = A_B_A[0].digest
+    assert history.resolve(digest) == history.resolve(digest[:12]) == A_B_A[2]
+    assert history.also_published_as(digest) == [dated, A_B_A[0]]
+    assert not history.also_published_as("develop")
+    assert not history.also_published_as(A_B_A[0].ref)
+    assert history.others_of(dated) == [A_B_A[2], A_B_A[0]]
+
+
+@pytest.mark.parametrize("kept", [[A_B_A[0]], [A_B_A[1]]])
+def test_a_removed_revision_is_not_another_one(kept: list[RevisionInfo]) -> None:
+    """Its ref leads to no other state of the tag, not even one with the same content.
+
+    The error says that it was removed, and names what is there.
+    """
+    gone = A_B_A[2]
+    with pytest.raises(RevisionNotFound, match="was removed or pruned") as caught:
+        History(kept).resolve(gone.ref)
+    assert caught.value.nearest == (kept[0].ref,)
+
+
 def test_ambiguous_digest() -> None:
     """A prefix of several digests is refused, and they are listed."""
     digests = ["abcdef" + "0" * 58, "abcdef" + "1" * 58, "abcde0" + "1" * 58]
@@ -174,23 +230,25 @@ def test_ambiguous_digest() -> None:
 def test_added_and_removed_rows(rows: list[RevisionInfo], others: list[RevisionInfo]) -> None:
     """The history after additions and removals is that of the remaining rows."""
     every = [*rows, *others]
-    extended, keys = History(rows).with_rows(others), {row.key for row in others}
+    extended, keys = History(rows).with_rows(others), {row.ref for row in others}
     reduced = extended.without_rows(keys)
-    remaining = [row for row in every if row.key not in keys]
+    remaining = [row for row in every if row.ref not in keys]
     for history, expected in [(extended, History(every)), (reduced, History(remaining))]:
         assert history.revisions == expected.revisions
-        assert history.by_key.keys() == expected.by_key.keys()
+        assert history.by_ref.keys() == expected.by_ref.keys()
         assert history.pairs == expected.pairs
 
 
 def test_hidden_revisions_stay_reachable() -> None:
-    """A state that turns out to be older hides a revision, but not its key and digest."""
+    """A state that turns out to be older hides a revision, to whose ref it then belongs."""
     hidden, older = a_revision("develop", 5, "a"), a_revision("develop", 3, "a", published=9)
     first = a_revision("develop", 1, "b")
     history = History([first, hidden, older])
     assert history.revisions == [older, first]
-    assert history.by_key[hidden.key] == hidden
-    assert history.resolve(hidden.digest) == hidden
+    assert hidden.ref != older.ref
+    assert [history.resolve(row.ref) for row in (hidden, older)] == [older, older]
+    assert history.resolve(hidden.digest) == older
+    assert history.resolve(f"{hidden.ref}~1") == first
     assert history.previous(hidden) == first
     assert history.resolve(f"{hidden.digest}~1") == first
 

@@ -31,17 +31,34 @@ def test_utc(moment: datetime) -> None:
     assert models.utc(moment).isoformat() == "2025-03-30T12:00:00+00:00"
 
 
-def test_keys_of_revisions() -> None:
-    """A key depends on tag, time and content alone, not on the import."""
+def test_refs_of_revisions() -> None:
+    """A ref says tag, time and content, and depends on nothing else, not even on the import."""
     line = a_revision("develop", 1, "a")
-    assert replace(line, published_at=day(9), num_specs=7).key == line.key
+    assert line.ref == f"develop@{line.taken_at.date()}.{line.digest[:8]}"
+    assert replace(line, published_at=day(9), num_specs=7).ref == line.ref
     others = [
         replace(line, tag="main"),
         replace(line, taken_at=day(2)),
         replace(line, digest=digest_of("b")),
     ]
-    assert len({line.key, *(other.key for other in others)}) == 4
-    assert line.key == "aa7d17f726b42812fe"
+    assert len({line.ref, *(other.ref for other in others)}) == 4
+
+
+@pytest.mark.parametrize(
+    ("clock", "shown"),
+    [
+        ({}, ""),
+        ({"hours": 10}, "T1000"),
+        ({"minutes": 5}, "T0005"),
+        ({"seconds": 9}, "T000009"),
+        ({"hours": 12, "minutes": 5, "seconds": 59}, "T120559"),
+        ({"microseconds": 123_400}, "T000000123400"),
+    ],
+)
+def test_time_of_day_in_a_ref(clock: dict[str, int], shown: str) -> None:
+    """It is as exact as the time of the revision, and omitted at midnight."""
+    moment = datetime(2025, 3, 30, tzinfo=UTC) + timedelta(**clock)
+    assert models.exact_ref("a", moment, "0123456789") == f"a@2025-03-30{shown}.01234567"
 
 
 # -- facts
@@ -76,7 +93,7 @@ def test_declared_columns_of_a_frame_exist() -> None:
 
 
 def test_stack_of_a_revision() -> None:
-    """Its content and key name the revision and the stack; the revision is unchanged."""
+    """Its content and ref name the revision and the stack; the revision is unchanged."""
     revision = a_revision("develop", 1)
     stack = models.StackInfo.uncounted(revision, "e4s")
     assert (stack.name, revision.name) == ("develop:e4s", "develop")
@@ -89,9 +106,9 @@ def test_stack_of_a_revision() -> None:
         revision.digest,
         "",
     )
-    assert models.stack_of_key(stack.key) == (revision.key, "e4s")
-    assert models.stack_of_key(revision.key) == (revision.key, None)
-    assert models.revision_facts(stack) == models.revision_facts(revision) | {"stack": "e4s"}
+    assert stack.ref == f"{revision.ref}:e4s"
+    own = {"ref": stack.ref, "stack": "e4s"}
+    assert models.revision_facts(stack) == models.revision_facts(revision) | own
 
 
 @pytest.mark.parametrize(

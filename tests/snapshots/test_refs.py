@@ -1,6 +1,7 @@
 """Tags, their series and order, and the syntax of refs."""
 
 from datetime import UTC, datetime
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from snapshots import refs
 from snapshots.errors import InvalidArgument
+from snapshots.models import exact_ref
 
 LAST_OF_DAY = datetime(2025, 3, 30, 23, 59, 59, 999_999, tzinfo=UTC)
 NOON = datetime(2025, 3, 30, 12, tzinfo=UTC)
@@ -45,6 +47,8 @@ def test_ref(text: str, ref: refs.Ref) -> None:
         ("develop@", "ref"),
         ("develop~1@2025-03-30", "ref"),
         ("develop@yesterday", "time"),
+        ("develop@2025-02-30.0123abcd", "time"),
+        ("develop@2025-03-30T2460.0123abcd", "time"),
         ("develop@2025-02-30", "time"),
         ("develop@2025-03-30@2025-03-30", "time"),
         ("develop@0001-01-01T00:00:00+14:00", "time"),
@@ -87,11 +91,34 @@ def test_digest_in_a_ref(text: str, *, is_digest: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("0a" * 32, True), ("0a" * 31, False), ("0g" * 32, False)]
+    ("text", "expected"),
+    [
+        ("develop@2025-03-30.0123abcd", True),
+        ("develop-2025-03-30@2025-03-30T1205.0123abcd~2", True),
+        ("v0.22.0@2025-03-30T120559.0123abcd", True),
+        ("develop@2025-03-30", False),
+        ("develop@2025-03-30.0123abc", False),
+        ("develop@2025-03-30.0123ABCD", False),
+        ("develop@2025-03-30T12.0123abcd", False),
+        ("develop@2025-03-30T12:05:59.0123abcd", False),
+        ("0a" * 32, False),
+    ],
 )
-def test_full_digest(text: str, *, expected: bool) -> None:
-    """Only 64 hexadecimal digits identify one content permanently."""
-    assert refs.is_full_digest(text) is expected
+def test_refs_of_single_revisions(text: str, *, expected: bool) -> None:
+    """Only a tag with a time and the first digits of a digest always means the same revision."""
+    assert refs.is_exact(text) is expected
+
+
+@given(st.sampled_from(["develop", "develop-2025-03-30", "v0.22.0"]), st.datetimes(), st.binary())
+def test_refs_of_revisions_are_parsed(tag: str, moment: datetime, content: bytes) -> None:
+    """Tag, time and digest are those of the revision, also with a stack or steps back."""
+    digest = sha256(content).hexdigest()
+    ref = exact_ref(tag, moment, digest)
+    parsed = refs.parse_ref(f"{ref}~3")
+    assert parsed == refs.Ref(tag, moment.replace(tzinfo=UTC), 3, digest[:8])
+    assert parsed.exact == ref
+    assert refs.parse_side(f"{ref}~3:e4s") == refs.SideWords(f"{ref}~3", "e4s")
+    assert refs.split_range(f"{ref}..{ref}") == refs.split_range(f"{ref}...{ref}") == (ref, ref)
 
 
 def test_a_date_alone_is_its_first_or_last_moment() -> None:

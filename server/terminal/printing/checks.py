@@ -10,7 +10,7 @@ from server.terminal.console import attributes_of, note, print_result
 from server.terminal.parameters import open_catalog, require_series
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
-from server.terminal.printing.layout import TAG, digest, number, table, taken_at, wrapped
+from server.terminal.printing.layout import REVISION, number, table, wrapped
 from snapshots.catalog.library import RevisionCoverage, best_covering, candidates
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.pairings import FieldChange
@@ -152,9 +152,7 @@ def find_last_seen(
 
 def _best_lines(covered: Sequence[RevisionCoverage], requested: RequestedSpecs) -> Iterator[str]:
     columns = [
-        TAG,
-        taken_at(2),
-        digest(3),
+        REVISION,
         number("specs", 0, lambda holder: f"{holder.num_found:,} of {len(requested):,}"),
         number("roots", 1, lambda holder: f"{holder.num_roots_found:,} of {requested.num_roots:,}"),
     ]

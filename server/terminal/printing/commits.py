@@ -187,7 +187,7 @@ class BlameEntry(msgspec.Struct, frozen=True):
     def facts(self) -> dict[str, Any]:
         """Return the rebuild in its JSON form."""
         return {
-            **attributes_of(self.revision, "tag", "digest", "taken_at"),
+            **attributes_of(self.revision, "ref", "tag", "digest", "taken_at"),
             "hash": self.hash,
             **_rebuild_facts(self.comparison, self.rebuild),
             "why_no_commits": self.comparison.recipes.why_unknown,

@@ -122,8 +122,7 @@ def _print_revision(opened: OpenedCatalog, revision: RevisionInfo) -> None:
     confirmed_at = history.confirmed_at(revision)
     before = _neighbour(opened, revision, history.previous(revision), is_before=True)
     after = _neighbour(opened, revision, history.next(revision), is_before=False)
-    alike = (other for other in history.revisions if other.digest == revision.digest)
-    same = [other for other in alike if other not in history.seen(revision)]
+    same = history.others_of(revision)
     stacks, facets = listings.stack_listing(frame), _facets(frame, slice(None))
 
     def lines() -> Iterator[str]:
@@ -132,11 +131,12 @@ def _print_revision(opened: OpenedCatalog, revision: RevisionInfo) -> None:
         version = f", version {source.version}" if source.version else ""
         synthetic = ", synthetic" if source.synthetic else ""
         size_text = "" if revision.total_size is None else f", {texts.size(revision.total_size)}"
-        yield styles.digest(f"revision {revision.digest}")
+        yield styles.digest(f"revision {revision.ref}")
         yield from labelled(
             [
-                ("Tag", revision.tag),
                 ("Series", f"{series}, revision {place:,} of {num_revisions:,}"),
+                ("Content", revision.digest),
+                ("Also published as", texts.few(list(map(title, same)), _MAX_SAME)),
                 ("Taken at", texts.minute(revision.taken_at)),
                 (
                     "Last seen",
@@ -148,7 +148,6 @@ def _print_revision(opened: OpenedCatalog, revision: RevisionInfo) -> None:
                 ("Hashes", listings.proof_text(revision)),
                 ("Before", before.text("from it to this") if before else "none"),
                 ("After", after.text("from this to it") if after else "none"),
-                ("The same as", texts.few(list(map(title, same)), _MAX_SAME)),
                 *_facet_labels(facets),
             ]
         )

@@ -96,9 +96,7 @@ class Log(msgspec.Struct, frozen=True):
         """Yield one line per entry."""
         yield from self.title
         for entry in self.entries:
-            revision = entry.revision
-            digest = styles.digest(short_digest(revision.digest))
-            yield f"{digest} {minute(revision.taken_at)} {revision.tag}: {entry.text}"
+            yield f"{styles.digest(entry.revision.ref)}: {entry.text}"
 
     def blocks(self) -> Iterator[Sequence[str]]:
         """Yield the lines of each entry."""
@@ -459,7 +457,7 @@ def counts_text(counts: SpecCounts) -> str:
 def _head(revision: RevisionInfo) -> Iterator[str]:
     source = revision.source
     version = f" ({source.version})" if source.version else ""
-    yield styles.digest(f"revision {short_digest(revision.digest)} ({revision.tag})")
+    yield styles.digest(f"revision {revision.ref}")
     yield f"Date:   {minute(revision.taken_at)}"
     yield from wrapped(f"Source: {source_text(source)}{version}", " " * 8)
 
@@ -603,7 +601,7 @@ def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
 def _cause_facts(cause: SeriesCause) -> dict[str, Any]:
     commit = attributes_of(cause.commit, "oid", "committed_at", "subject", "pull_request")
     points = [
-        attributes_of(point.revision, "tag", "digest", "taken_at")
+        attributes_of(point.revision, "ref", "tag", "digest", "taken_at")
         | attributes_of(point, "num_specs", "num_involved")
         for point in cause.points
     ]

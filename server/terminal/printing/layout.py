@@ -9,7 +9,7 @@ import msgspec
 from server.terminal.console import width
 from server.terminal.printing import styles
 from snapshots.models import RevisionInfo
-from snapshots.texts import minute, short_digest, size
+from snapshots.texts import size
 
 Style = Callable[[str], str]
 
@@ -43,20 +43,8 @@ def number(head: str, rank: int, cell: Callable[[Any], str | int | None]) -> Tab
     return TableColumn(head, rank, cell, is_number=True)
 
 
-TAG = TableColumn("tag", 0, lambda row: _revision(row).tag, styles.name)
+REVISION = TableColumn("revision", 0, lambda row: _revision(row).ref, styles.name)
 SIZE = number("size", 5, lambda row: size(row.total_size))
-
-
-def digest(rank: int) -> TableColumn:
-    """Return a column with the shortened digests of revisions."""
-    return TableColumn(
-        "digest", rank, lambda row: short_digest(_revision(row).digest), styles.digest
-    )
-
-
-def taken_at(rank: int) -> TableColumn:
-    """Return a column with the times when revisions were taken."""
-    return TableColumn("taken at", rank, lambda row: minute(_revision(row).taken_at))
 
 
 def _revision(row: Any) -> RevisionInfo:

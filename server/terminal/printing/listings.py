@@ -18,7 +18,7 @@ from snapshots.models import RevisionInfo, SideInfo, Source, Spec, revision_fact
 from snapshots.refs import series, title
 from snapshots.sources.reports import Report
 from snapshots.spack.names import ROOT_STACK, natural_key
-from snapshots.texts import counted, day, minute, proven, short_digest
+from snapshots.texts import counted, minute, proven
 
 # -- revisions and tags
 
@@ -26,9 +26,7 @@ from snapshots.texts import counted, day, minute, proven, short_digest
 def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Iterator[str]:
     """Yield a table with one line per revision. Narrow terminals show fewer columns."""
     columns = [
-        layout.TAG,
-        layout.digest(1),
-        layout.taken_at(2),
+        layout.REVISION,
         _last_seen(history),
         layout.number("packages", 5, attrgetter("num_packages")),
         layout.number("specs", 3, attrgetter("num_specs")),
@@ -43,11 +41,10 @@ def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Itera
 def tag_lines(history: History, tags: Sequence[str]) -> Iterator[str]:
     """Yield a table with one line per tag: its newest revision, and the number of revisions."""
     columns = [
-        layout.TAG,
+        layout.TableColumn("tag", 0, attrgetter("tag"), styles.name),
         layout.TableColumn("series", 4, lambda row: series(row.tag)),
         layout.number("revisions", 3, lambda row: len(history.of_tag(row.tag))),
-        layout.digest(2),
-        layout.taken_at(1),
+        layout.TableColumn("newest", 2, attrgetter("ref")),
         _last_seen(history),
         layout.number("packages", 6, attrgetter("num_packages")),
         layout.number("specs", 5, attrgetter("num_specs")),
@@ -108,8 +105,7 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
         yield "nothing new, nothing published"
     for publication in publications:
         revision = publication.revision
-        date = day(revision.taken_at)
-        facts = f"{short_digest(revision.digest)} of {date}, {contents_text(revision)}"
+        facts = contents_text(revision)
         if revision.num_proven is not None:
             facts += f"; hashes: {proof_text(revision)}"
         if publication.is_new:
@@ -119,11 +115,11 @@ def publication_lines(publications: Sequence[Publication]) -> Iterator[str]:
                 if publication.is_repaired
                 else ""
             )
-            yield f"{revision.tag}: published {facts}{synthetic}{repaired}"
+            yield f"{revision.ref}: published {facts}{synthetic}{repaired}"
         elif publication.is_repaired:
-            yield f"{revision.tag}: its stored content was damaged, and is replaced: {facts}"
+            yield f"{revision.ref}: its stored content was damaged, and is replaced: {facts}"
         else:
-            yield f"{revision.tag}: unchanged, nothing published; it exists as {facts}"
+            yield f"{revision.ref}: unchanged, nothing published: {facts}"
 
 
 def publication_facts(publications: Sequence[Publication], report: Report) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import imported_text
-from server.terminal.printing.layout import TAG, TableColumn, digest, table, taken_at, wrapped
+from server.terminal.printing.layout import REVISION, TableColumn, table, wrapped
 from server.terminal.printing.listings import revision_lines
 from snapshots.catalog.copies import Copied
 from snapshots.catalog.history_queries import FillResult
@@ -46,7 +46,7 @@ def pruned_lines(
 ) -> Iterator[str]:
     """Yield how many revisions of each series are kept; for a dry run, first every revision."""
     if dry_run:
-        columns = [TAG, digest(1), taken_at(2), _KEPT_BY]
+        columns = [REVISION, _KEPT_BY]
         yield from table(choices, columns)
     stay = Counter(series(choice.revision.tag) for choice in choices if choice.kept_by)
     go = Counter(series(choice.revision.tag) for choice in choices if not choice.kept_by)

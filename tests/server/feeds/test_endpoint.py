@@ -101,10 +101,10 @@ def test_feed_of_a_series_has_all_revisions(demo_catalog: Path) -> None:
     assert "<h3>" not in feed.entries[-1].content[0].value
     url = httpx.URL("http://test" + SERIES)
     assert url.join(feed.feed.links[0].href) == url
-    digests = [revision.digest for revision in revisions]
-    paths = [f"/compare/{old}...{new}/notes" for new, old in pairwise(digests)]
+    refs = [revision.ref for revision in revisions]
+    paths = [f"/compare/{old}...{new}/notes" for new, old in pairwise(refs)]
     links = [entry.links[0] for entry in feed.entries]
-    assert [url.join(link.href).path for link in links] == [*paths, f"/r/{digests[-1]}"]
+    assert [url.join(link.href).path for link in links] == [*paths, f"/r/{refs[-1]}"]
     assert {link.type for link in links} == {"text/html"}
 
 
@@ -119,7 +119,7 @@ def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
     url = httpx.URL(f"http://test/feeds/develop-DATE/{name}.atom")
     assert url.join(feed.feed.links[0].href) == url
     links = [url.join(entry.links[0].href) for entry in feed.entries]
-    assert links[-1].path == f"/r/{oldest.digest}/packages/{name}"
+    assert links[-1].path == f"/r/{oldest.ref}/packages/{name}"
     for link in links[:-1]:
         assert link.path.endswith("/specs")
         assert link.params["packages"] == name

@@ -177,7 +177,7 @@ def test_shared_address_of_a_long_file() -> None:
 
 def test_groups_share_the_limit_of_specs() -> None:
     """The largest first; each states its number of specs."""
-    seen = {"lastSeen": {"digest": "a"}, "goneIn": {"digest": "b"}, "reason": "PACKAGE_GONE"}
+    seen = {"lastSeen": {"ref": "a"}, "goneIn": {"ref": "b"}, "reason": "PACKAGE_GONE"}
     never = {"lastSeen": None, "goneIn": None, "reason": None}
     groups = missing_groups([never] * 2 + [seen] * MAX_MISSING)
     assert [(group.title, group.num_specs, len(group.specs)) for group in groups] == [

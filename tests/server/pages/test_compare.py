@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpx
 import pytest
@@ -49,7 +49,7 @@ def figures_of(page: Shown) -> dict[str, str]:
     ],
 )
 def test_permanent_address_shows_the_same(client: httpx.Client, view: str) -> None:
-    """With filters and orders, under digests; it is the canonical address."""
+    """With filters and orders, under refs; it is the canonical address."""
     page = shown(client, view)
     permanent = page.links("footer a")["Permanent link"]
     before, after = (
@@ -57,7 +57,7 @@ def test_permanent_address_shows_the_same(client: httpx.Client, view: str) -> No
         for address in (view, permanent)
     )
     assert after == before
-    assert re.search("[0-9a-f]{64}", permanent)
+    assert re.search(r"develop@[\dT-]+\.[0-9a-f]{8}", unquote(permanent))
     again = shown(client, permanent)
     assert again.status == 200
     assert again.texts("tbody tr") == page.texts("tbody tr")
@@ -334,14 +334,14 @@ def test_error_is_beside_its_field(
 
 
 def test_stacks_as_sides(client: httpx.Client) -> None:
-    """The tabs name them, and the permanent address has digests."""
-    query = '{ revision(ref: "develop") { digest stacks { name } } }'
+    """The tabs name them, and the permanent address has refs."""
+    query = '{ revision(ref: "develop") { ref stacks { name } } }'
     revision = data_of(client, query)["revision"]
     first, second, *_ = (stack["name"] for stack in revision["stacks"])
-    pair, digest = f"/compare/develop:{first}...develop:{second}", revision["digest"]
+    pair, ref = f"/compare/develop:{first}...develop:{second}", revision["ref"]
     page = shown(client, f"{pair}/packages")
     assert page.text("h1") == f"develop:{first} →to develop:{second}"
-    pinned = f"/compare/{digest}:{first}...{digest}:{second}/packages"
+    pinned = f"/compare/{ref}:{first}...{ref}:{second}/packages"
     assert pinned in {httpx.URL(link).path for link in page.targets("footer a")}
     for link in [pinned, *page.targets(".tabs a")]:
         assert pair in link or link == pinned

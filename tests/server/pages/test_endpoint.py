@@ -34,10 +34,10 @@ BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 
 
 def test_page_is_cached(client: httpx.Client) -> None:
-    """By ETag and 304; immutable under digests, revalidated under tags. HEAD as GET."""
-    revisions = data_of(client, "{ revisions(first: 2) { nodes { tag digest } } }")["revisions"]
+    """By ETag and 304; immutable under refs of revisions, revalidated under tags. HEAD as GET."""
+    revisions = data_of(client, "{ revisions(first: 2) { nodes { tag ref } } }")["revisions"]
     head, base = revisions["nodes"]
-    for name, lifetime in (("tag", "no-cache"), ("digest", "immutable")):
+    for name, lifetime in (("tag", "no-cache"), ("ref", "immutable")):
         address = f"/compare/{base[name]}...{head[name]}"
         page = client.get(address, headers=BROWSER)
         assert page.status_code == 200
@@ -272,9 +272,8 @@ def test_immutable_pages_never_change(tmp_path: Path) -> None:
     """Not even when other tags of the same contents, and new neighbours, are published."""
     earlier, later, newest = history(revisions=3, packages=8, specs=30)
     catalog = Catalog(str(tmp_path))
-    catalog.publish([earlier, later])
+    base, head = (each.revision.ref for each in catalog.publish([earlier, later]))
     with application(Settings(catalog=str(tmp_path))) as client:
-        head, base = later.content.digest, earlier.content.digest
         spec = next(iter(later.content.packages.values())).specs[0]
         pair, stack = f"/compare/{base}...{head}", spec.stacks[0]
         addresses = [pair + tab for tab in TABS]

@@ -105,23 +105,25 @@ def test_lines_round_trip() -> None:
 def test_file_names() -> None:
     """Valid on every system, whatever the address contains."""
     table = table_of("revision", "revision.packages")
-    digests = ["ab12cd34" + "0" * 56]
-    assert file_name(table, {"ref": "develop"}, digests, "csv") == "packages-develop-ab12cd34.csv"
-    assert file_name(table, {"ref": '../"\r\n<x>'}, digests, "csv") == "packages-x-ab12cd34.csv"
-    assert len(file_name(table, {"ref": "x" * 999, "name": "y" * 999}, digests, "jsonl")) < 255
+    ref = "develop@2025-03-30.ab12cd34"
+    expected = "packages-develop_2025-03-30.ab12cd34.csv"
+    assert file_name(table, {"ref": ref}, "csv") == expected
+    assert file_name(table, {"name": '../"\r\n<x>'}, "csv") == "packages-x.csv"
+    assert len(file_name(table, {"ref": "x" * 999, "name": "y" * 999}, "jsonl")) < 255
 
 
 def test_table_has_every_row_of_its_page(client: httpx.Client) -> None:
     """With the filters and order of the address; CSV and JSON agree."""
     address = "/r/develop/packages/hdf5"
-    query = """{ revision(ref: "develop") { digest package(name: "hdf5") {
+    query = """{ revision(ref: "develop") { ref package(name: "hdf5") {
       specs(first: 1000, orderBy: {field: VERSION}) { nodes { hash version target } } } } }"""
     revision = data_of(client, query)["revision"]
     specs = revision["package"]["specs"]["nodes"]
     lines, table = (client.get(f"{address}?as={kind}&order=VERSION") for kind in ("jsonl", "csv"))
     assert lines.headers["content-type"].startswith("application/jsonl")
     assert table.headers["content-type"].startswith("text/csv")
-    name = f'attachment; filename="specs-develop-hdf5-{revision["digest"][:8]}.csv"'
+    ref = revision["ref"].replace("@", "_")
+    name = f'attachment; filename="specs-{ref}-hdf5.csv"'
     for answer in (table, client.head(f"{address}?as=csv")):
         assert answer.headers["content-disposition"] == name
     for rows in (map(json.loads, lines.text.splitlines()), read_csv(table.text)):
@@ -187,14 +189,14 @@ def test_all_rows_are_of_one_content(
 ) -> None:
     """Although the tag may name another while the table is sent."""
     monkeypatch.setattr(exports, "_MAX_ROWS", 7)
-    digest = history_of(Path(small)).resolve("develop").digest
+    ref = history_of(Path(small)).resolve("develop").ref
     with application(Settings(catalog=small)) as client:
         rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
     num_rows = len({json.loads(row)["hash"] for row in rows})
     assert num_rows == len(rows) > 14
     further = [piece for piece in pieces if piece["after"]]
     assert len(further) == (num_rows - 1) // 7
-    assert {piece["in"] for piece in further} == {digest}
+    assert {piece["in"] for piece in further} == {ref}
 
 
 def test_interrupted_table_is_an_error(

@@ -121,9 +121,9 @@ def test_history_of_a_package(serve: Serve) -> None:
 def test_titles_distinguish_revisions(serve: Serve) -> None:
     """A revision that is not the newest of its tag is identified by its date."""
     client = serve([a_spec("1")], [a_spec("2")])
-    digest = data_of(client, '{ revision(ref: "develop~1") { digest } }')["revision"]["digest"]
+    exact = data_of(client, '{ revision(ref: "develop~1") { ref } }')["revision"]["ref"]
     for path in ("packages/hdf5", f"specs/{hash_of('1')}"):
-        for ref in (digest, "develop~1"):
+        for ref in (exact, "develop~1"):
             page = shown(client, f"/r/{ref}/{path}")
             (title,) = page.texts("title")
             assert f" · develop of {day(0):%Y-%m-%d} · " in title

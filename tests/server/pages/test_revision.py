@@ -11,7 +11,7 @@ from tests.snapshots.factories import a_spec, hash_of
 
 PACKAGES = """query($ref: String, $filter: PackageFilter, $order: PackageOrder) {
   revision(ref: $ref) {
-    digest numPackages numSpecs numStacks previous { digest }
+    ref digest numPackages numSpecs numStacks previous { ref }
     packages(filter: $filter, orderBy: $order) { nodes { name numSpecs } }
     specs { facets { targets { value numSpecs } } }
     stack(name: "e4s") {
@@ -49,7 +49,10 @@ def test_page_of_a_revision_or_a_stack(client: httpx.Client, stack: str) -> None
         assert figures["Stacks"] == f"{revision['numStacks']:,}"
         stacks = page.texts(".facet[aria-labelledby=facet-stacks] li")
         assert not [text for text in stacks if text.startswith("root ")], "it is no stack"
-        assert page.values("details.facts .hash", "title") == [revision["digest"]]
+        assert page.values("details.facts .hash", "data-copy") == [
+            revision["ref"],
+            revision["digest"],
+        ]
         assert "generated sample data" in page.text("details.facts")
 
 
@@ -117,8 +120,8 @@ def test_neighbours(serve: Serve) -> None:
     assert "The first revision of develop" in first.text(".steps")
     assert "The newest revision of develop" in newest.text(".steps")
     compare = next(steps[name] for name in steps if name.startswith("What changed"))
-    digest = data_of(client, PACKAGES, ref="develop")["revision"]["previous"]["digest"]
-    assert urlsplit(compare).path == f"/compare/{digest[:12]}...develop"
+    ref = data_of(client, PACKAGES, ref="develop")["revision"]["previous"]["ref"]
+    assert urlsplit(compare).path == f"/compare/{ref}...develop"
     assert newest.links(NAMES + " a")["zlib"].endswith("/r/develop/packages/zlib")
 
 

@@ -22,17 +22,17 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 (PAGE,) = (page for page in PAGES if page.document_name == "series")
 
 
-_DIGEST = "0123456789abcdef" * 4
+_REF = "develop@2025-11-06T180059.01234567"
 LARGE = {
     "tag": "develop",
-    "digest": _DIGEST,
+    "ref": _REF,
     "takenAt": "2025-11-06T18:00:00Z",
     "numPackages": 1_234,
     "numSpecs": 58_000,
     "numKnownStacks": 30,
     "totalSize": str(5 << 40),
     "source": {"synthetic": False},
-    "previous": {"digest": _DIGEST, "totalSize": str(5 << 40)},
+    "previous": {"ref": _REF, "totalSize": str(5 << 40)},
     "growth": {
         "specsAdded": 12_345,
         "specsRemoved": 12_345,
@@ -85,7 +85,7 @@ def test_log_of_revisions(page: Shown, answer: Any) -> None:
     for row, node in zip(rows_of(page), nodes, strict=True):
         day, revision, packages, _, specs, changes, rebuilt, _, _ = row
         assert day == node["takenAt"][:10]
-        assert revision == f"{node['tag']} {node['digest'][:12]}"
+        assert revision == node["ref"]
         assert packages == f"{node['numPackages']:,}"
         assert specs == f"{node['numSpecs']:,}"
         growth = node["growth"]
@@ -93,21 +93,21 @@ def test_log_of_revisions(page: Shown, answer: Any) -> None:
         assert changes == f"+{growth['specsAdded']:,} {went}"
         assert rebuilt == f"{growth['specsRebuilt']:,}"
     paths = {urlsplit(link).path for link in page.links("tbody a").values()}
-    compared = {f"/compare/{node['previous']['digest']}...{node['digest']}" for node in nodes[:-1]}
-    assert paths == {f"/r/{node['digest']}" for node in nodes} | compared
+    compared = {f"/compare/{node['previous']['ref']}...{node['ref']}" for node in nodes[:-1]}
+    assert paths == {f"/r/{node['ref']}" for node in nodes} | compared
 
 
 def test_any_two_revisions_can_be_compared(
     page: Shown, answer: Any, history_client: httpx.Client
 ) -> None:
     """By a form without a script; the newest two are selected by default."""
-    digests = [node["digest"][:12] for node in answer["series"]["revisions"]["nodes"]]
-    for name, chosen in (("base", digests[1]), ("head", digests[0])):
-        assert page.values(f"main form input[name={name}]") == digests
+    own_refs = [node["ref"] for node in answer["series"]["revisions"]["nodes"]]
+    for name, chosen in (("base", own_refs[1]), ("head", own_refs[0])):
+        assert page.values(f"main form input[name={name}]") == own_refs
         assert page.values(f"main form input[name={name}][checked]") == [chosen]
     (action,) = page.values("main form", "action")
     target = page.response.url.join(action or "")
-    refs = {"base": digests[-1], "head": digests[0]}
+    refs = {"base": own_refs[-1], "head": own_refs[0]}
     assert history_client.get(target, params=refs, follow_redirects=True).status_code == 200
 
 
@@ -240,7 +240,7 @@ def test_every_series_has_links_and_numbers(client: httpx.Client) -> None:
         paths = {urlsplit(link).path for link in page.links(f"{place} a").values()}
         assert paths >= {f"/series/{series['name']}", f"/r/{latest['tag']}"}
         if base := latest["previous"]:
-            pair = f"{base['digest'][:12]}...{latest['digest'][:12]}"
+            pair = f"{base['ref']}...{latest['ref']}"
             assert f"/compare/{pair}" in paths
             grown = latest["growth"]
             change = f"+{grown['specsAdded']:,} {MINUS}{grown['specsRemoved']:,}"

@@ -12,7 +12,7 @@ from snapshots.history import History
 from tests.snapshots.factories import a_revision, digest_of
 
 PAST = History([a_revision("develop", 1, "a"), a_revision("develop", 2, "b")])
-A, B = digest_of("a"), digest_of("b")
+B, A = (revision.ref for revision in PAST.of_tag("develop"))
 PAIR = f"compare/{A}...{B}"
 SERVER = "https://cache.example.org/"
 
@@ -36,7 +36,7 @@ def address_of(links: SiteLinks) -> Address:
     [
         (lambda page: page.to("r", "develop"), f"../{B}/index.html", None),
         (lambda page: page.to("r", "develop~1"), "index.html", None),
-        (lambda page: page.to("r", A[:12]), "index.html", None),
+        (lambda page: page.to("r", digest_of("a")[:12]), "index.html", None),
         (lambda page: page.to("r", "nowhere"), "", f"{SERVER}r/nowhere"),
         (lambda page: page.to("compare", f"{A}...develop"), f"../../{PAIR}/index.html", None),
         (lambda page: page.to("r", "develop", q="x"), f"../{B}/index.html", None),
@@ -51,7 +51,7 @@ def address_of(links: SiteLinks) -> Address:
 def test_links_lead_to_files_or_to_a_server(
     link: Callable[[Address], str], bare: str, with_server: str | None
 ) -> None:
-    """By the digests of names; without a file or a server, they are empty."""
+    """By the refs of names; without a file or a server, they are empty."""
     assert link(address_of(site_links())) == bare
     assert link(address_of(site_links(server_url=SERVER))) == (with_server or bare)
 
@@ -161,18 +161,23 @@ def test_unanswerable_documents_are_errors(id_: str, text: str, reason: str) -> 
 
 
 def test_queries_are_unique() -> None:
-    """Also if several tags share contents and pairs; equal neighbours are no change."""
+    """Revisions that share contents have their own; equal neighbours are no change."""
     variables_by_name = {
         own_document.name: [
             dict(request.variables) for request in own_document.requests(choose(WEEKS))
         ]
         for own_document in built_in_documents()
     }
-    a, b, c = map(digest_of, "abc")
-    assert sorted(row["digest"] for row in variables_by_name["Revision"]) == sorted([a, b, c])
-    pairs = {(row["base"], row["head"]) for row in variables_by_name["Comparison"]}
-    assert pairs == {(a, b), (b, c)}
-    assert len(variables_by_name["Comparison"]) == 2
+    refs = [row["ref"] for row in variables_by_name["Revision"]]
+    assert sorted(refs) == sorted(revision.ref for revision in WEEKS.revisions)
+    pairs = [(row["base"], row["head"]) for row in variables_by_name["Comparison"]]
+    assert len(pairs) == len({*pairs})
+    assert {*pairs} == {
+        (both.base.ref, both.head.ref)
+        for name in WEEKS.series_names
+        for both in WEEKS.neighbours(name)
+        if both.base is not None and both.base.digest != both.head.digest
+    }
     assert variables_by_name["Notes"] == variables_by_name["Comparison"]
     assert [row["name"] for row in variables_by_name["Series"]] == WEEKS.series_names
     assert variables_by_name["AllSeries"] == [{}]

@@ -73,7 +73,7 @@ def test_facts_of_a_revision(catalog: Catalog) -> None:
     assert catalog.history.revisions == [revision]
     reopened = Catalog(catalog.location)
     assert reopened.require_history().resolve("develop") == revision
-    assert reopened.history.revisions[0].key == revision.key
+    assert reopened.history.revisions[0].ref == revision.ref
 
 
 def test_package_names(catalog: Catalog) -> None:

@@ -22,8 +22,8 @@ SECONDS = 60
 WHY = """
 query Why($base: String!, $head: String!, $first: Int!) {
   compare(base: $base, head: $head) {
-    base { tag takenAt digest }
-    head { tag takenAt digest }
+    base { ref }
+    head { ref }
     summary { specsAdded specsRemoved specsRebuilt specsReplaced }
     causes(first: $first) {
       totalCount
@@ -37,7 +37,7 @@ REVISIONS = """
 query Revisions($series: String!, $first: Int!) {
   series(name: $series) {
     revisions(first: $first) {
-      nodes { tag takenAt digest numSpecs growth { specsAdded specsRemoved specsRebuilt } }
+      nodes { ref numSpecs growth { specsAdded specsRemoved specsRebuilt } }
     }
   }
 }
@@ -48,10 +48,10 @@ query Package($series: String!, $name: String!, $first: Int!) {
   series(name: $series) {
     package(name: $name) {
       isCurrent
-      lastSeen { tag takenAt }
+      lastSeen { ref }
       entries(first: $first) {
         nodes {
-          revision { tag takenAt digest }
+          revision { ref }
           kind
           versionsAdded
           versionsRemoved
@@ -67,14 +67,12 @@ query Package($series: String!, $name: String!, $first: Int!) {
 CHECK = """
 query Check($ref: String!, $specs: [ConcreteSpecInput!]!) {
   revision(ref: $ref) {
-    tag
-    takenAt
-    digest
+    ref
     lookup(specs: $specs) {
       numFound
       missing(first: 1000) {
         hash name version isRoot reason
-        goneIn { tag takenAt }
+        goneIn { ref }
         nearest { hash version }
         differences { path before after }
       }
@@ -136,7 +134,7 @@ def _why(args):
         raise Failed(f"{args.revisions} is not BASE..HEAD")
     compared = _ask(args.server, WHY, base=base, head=head, first=args.limit)["compare"]
     summary, causes = compared["summary"], compared["causes"]
-    print(f"{_called(compared['base'])} -> {_called(compared['head'])}")
+    print(f"{compared['base']['ref']} -> {compared['head']['ref']}")
     print(
         f"{summary['specsAdded']} specs added, {summary['specsRemoved']} removed; "
         f"of them {summary['specsRebuilt']} rebuilt, {summary['specsReplaced']} replaced"
@@ -159,20 +157,20 @@ def _log(args):
         for line in series["revisions"]["nodes"]:
             grown = line["growth"] or {}
             changes = f"+{grown.get('specsAdded', 0)} -{grown.get('specsRemoved', 0)}"
-            print(f"{_called(line)}  {line['numSpecs']} specs  {changes}")
+            print(f"{line['ref']}  {line['numSpecs']} specs  {changes}")
         return 0
     series = _ask(args.server, PACKAGE, name=args.package, **question)["series"]
     if series is None or series["package"] is None:
         raise Failed(f"{args.package} was never in the series {args.series}")
     package = series["package"]
     if not package["isCurrent"]:
-        print("{} is gone; last seen in {}".format(args.package, _called(package["lastSeen"])))
+        print("{} is gone; last seen in {}".format(args.package, package["lastSeen"]["ref"]))
     for entry in package["entries"]["nodes"]:
         versions = ["+" + it for it in entry["versionsAdded"]]
         versions += ["-" + it for it in entry["versionsRemoved"]]
         kind = entry["kind"].lower().replace("_", " ")
         numbers = f"specs +{entry['specsAdded']} -{entry['specsRemoved']}"
-        line = "  ".join([_called(entry["revision"]), kind, numbers, *versions])
+        line = "  ".join([entry["revision"]["ref"], kind, numbers, *versions])
         print(_visible(line))
     return 0
 
@@ -184,12 +182,12 @@ def _check(args):
     for start in range(0, len(specs), BATCH):
         batch = specs[start : start + BATCH]
         revision = _ask(args.server, CHECK, ref=ref, specs=batch)["revision"]
-        ref = revision["digest"]  # all batches ask the same revision
+        ref = revision["ref"]  # all batches ask the same revision
         num_found += revision["lookup"]["numFound"]
         missing += revision["lookup"]["missing"]
     if revision is None:
         raise Failed("the lock file has no specs")
-    print(f"{num_found} of {len(specs)} specs are in {_called(revision)}")
+    print(f"{num_found} of {len(specs)} specs are in {revision['ref']}")
     missing.sort(key=lambda it: not it["isRoot"])
     for spec in missing[: args.limit]:
         name = f"{spec['name']}@{spec['version'] or 'unknown'} /{spec['hash'][:7]}"
@@ -203,7 +201,7 @@ def _story(spec):
     parts = []
     if spec["goneIn"]:
         reason = (spec["reason"] or "unknown").lower().replace("_", " ")
-        parts.append("gone in {}: {}".format(_called(spec["goneIn"]), reason))
+        parts.append("gone in {}: {}".format(spec["goneIn"]["ref"], reason))
     if spec["nearest"]:
         differences = ", ".join(
             "{} {} instead of {}".format(it["path"], it["after"] or "-", it["before"] or "-")
@@ -264,12 +262,6 @@ def _ask(server, document, **variables):
     if answer.get("errors"):
         raise Failed(_visible(answer["errors"][0]["message"]))
     return answer["data"]
-
-
-def _called(revision):
-    """Return a revision's tag, date, and how its digest begins where it is there."""
-    text = "{} of {}".format(revision["tag"], revision["takenAt"][:10])
-    return text + (" ({})".format(revision["digest"][:12]) if "digest" in revision else "")
 
 
 def _visible(text):

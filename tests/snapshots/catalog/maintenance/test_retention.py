@@ -134,7 +134,7 @@ def test_choices_agree_with_a_naive_count(
     rows: list[RevisionInfo], policy: list[retention.RetentionRule], *, whole_tags: bool
 ) -> None:
     """Periods are counted by formatted dates."""
-    history = History({row.key: row for row in rows}.values())
+    history = History({row.ref: row for row in rows}.values())
     expected = set()
     for name in {series(row.tag) for row in history.revisions}:
         members = [row for row in history.revisions if series(row.tag) == name]

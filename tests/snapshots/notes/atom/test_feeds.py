@@ -167,8 +167,8 @@ def test_pages_have_every_entry_once(number: int) -> None:
 def test_pages_after_a_revision() -> None:
     """A page begins after its revision; the oldest and revisions of other series are errors."""
     newest, *_, oldest = PAST.history.of_series("develop")
-    assert len(of_series(PAST, after=newest.key).entries) == 2
-    for after, reason in (("0" * 18, "no entry of this feed"), (oldest.key, "follows that")):
+    assert len(of_series(PAST, after=newest.ref).entries) == 2
+    for after, reason in (("0" * 18, "no entry of this feed"), (oldest.ref, "follows that")):
         with pytest.raises(RevisionNotFound, match=reason):
             of_series(PAST, after=after)
 
