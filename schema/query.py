@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-import msgspec
 import strawberry
 
 from schema.comparisons.comparison import ComparisonType
@@ -239,7 +238,7 @@ class Query:
                 "head": RESOLVING,
                 "stack": NARROWING,
                 "package": NARROWING,
-                "matching": msgspec.structs.replace(NARROWING, once=20_000),
+                "matching": NARROWING,
             }
         )
     )

@@ -1,5 +1,6 @@
 """GraphQL requests over HTTP: https://graphql.github.io/graphql-over-http/draft/."""
 
+from collections import Counter
 from enum import Enum, auto
 from typing import Any, Self
 from urllib.parse import parse_qsl
@@ -11,6 +12,7 @@ from schema.documents.estimates import Estimate
 from server.asgi.errors import BadRequest
 from server.asgi.responses import JSON, CacheKey
 from server.graphql.persisted_documents import DocumentSource
+from snapshots.texts import quoted
 
 _DOCUMENT_IDS = ("documentId", "doc_id", "id")
 
@@ -84,6 +86,9 @@ def from_query_string(query_string: bytes, documents: DocumentSource) -> GraphQL
     except ValueError:
         raise BadRequest(f"the query string has more than {_MAX_PARAMETERS} parameters") from None
     parameters: dict[str, Any] = dict(pairs)
+    if len(parameters) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise BadRequest(f"the query string has {quoted(twice)} more than once")
     for name in ("variables", "extensions"):
         if parameters.get(name):
             parameters[name] = _json(name, parameters[name])

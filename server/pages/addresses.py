@@ -13,7 +13,7 @@ from starlette.types import Scope
 
 from server.asgi.errors import BadRequest
 
-_MAX_LEVELS = 50
+MAX_LEVELS = 50
 """Maximum number of levels that a relative link goes up; no page is deeper than this."""
 
 _STRIPPED = " \t\r\n/"
@@ -35,7 +35,7 @@ class Address:
         self.path = path
         self.query = {name: list(values) for name, values in query.items()}
         # The browser's form of the path counts: an escaped slash within a name is no separator.
-        self.root = "../" * min(path.count("/") - 1, _MAX_LEVELS) or "./"
+        self.root = "../" * min(path.count("/") - 1, MAX_LEVELS) or "./"
 
     def to(self, *names: str, **parameters: Any) -> str:
         """Return the link to another page, from the names in its path and its query parameters."""

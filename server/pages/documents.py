@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import orjson
@@ -12,7 +12,7 @@ from graphql import OperationDefinitionNode, parse, print_ast
 
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
-from server.graphql.execution import Execution
+from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest, Weight
 
 Parameters = Mapping[str, Sequence[str]]
@@ -27,6 +27,9 @@ _FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
 IS_PAGE = "isPage"
 """A variable of documents; if it is false, only the page's table is queried, for an export."""
 
+
+_FEW_BYTES = 1 << 15
+"""Answers up to this size are parsed in the event loop, others where they do not hold it up."""
 
 _NOT_IN_URL = ("first", "last", IS_PAGE)
 """Variables that are not in the URL; ``first`` and ``last`` follow from the paging direction."""
@@ -123,6 +126,17 @@ class DocumentAnswer(msgspec.Struct, frozen=True):
     is_good: bool
     is_permanent: bool
 
+    @classmethod
+    def of(cls, executed: Executed) -> Self:
+        """Return the answer in the bytes of an executed document."""
+        answer = orjson.loads(executed.body)
+        return cls(
+            answer.get("data") or {},
+            answer.get("errors") or [],
+            executed.is_good,
+            executed.is_permanent,
+        )
+
     def error_of(self, subject: str) -> Mapping[str, Any] | None:
         """Return the error that explains why the subject (a dotted path) is missing, if any.
 
@@ -189,10 +203,6 @@ class DocumentRunner(msgspec.Struct, frozen=True):
     async def answered(self, request: PageRequest) -> DocumentAnswer:
         """Return the answer to a weighed request; raise BadRequest if the server is overloaded."""
         executed = await self.execution.execute(request.graphql, request.weight)
-        answer = orjson.loads(executed.body)
-        return DocumentAnswer(
-            answer.get("data") or {},
-            answer.get("errors") or [],
-            executed.is_good,
-            executed.is_permanent,
-        )
+        if len(executed.body) <= _FEW_BYTES:
+            return DocumentAnswer.of(executed)
+        return await self.lanes.light.run(lambda: DocumentAnswer.of(executed))

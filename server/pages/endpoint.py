@@ -180,7 +180,9 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         page, context = self.page, self.context
         address = self._address(scope, parameters)
         nearest = await error_pages.nearest_to(page, address, answered, context.runner, scope)
-        return error_pages.missing(context.renderer, address, page.subject, answered, nearest)
+        return await context.runner.lanes.light.run(
+            lambda: error_pages.missing(context.renderer, address, page.subject, answered, nearest)
+        )
 
     def _address(self, scope: Scope, parameters: Mapping[str, list[str]]) -> Address:
         params = scope["path_params"]

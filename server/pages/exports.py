@@ -328,7 +328,7 @@ class Export(msgspec.Struct, eq=False):
 
 
 def file_name(table: Table, params: Mapping[str, str], suffix: str) -> str:
-    """Return a descriptive file name, such as packages-develop_2025-03-30.ab12cd34.csv."""
+    """Return a descriptive file name, such as packages-develop@2025-03-30.ab12cd34.csv."""
     words = [table.path[-1], *params.values()]
     names = dict.fromkeys(_UNSAFE.sub("_", word[:_MAX_NAME_LENGTH]).strip("._") for word in words)
     return f"{'-'.join(filter(None, names))[: 2 * _MAX_NAME_LENGTH]}.{suffix}"

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, quote, unquote
 
 import msgspec
 
-from server.pages.addresses import Address, Query
+from server.pages.addresses import Address, Query, path_of
 from server.site.entries import INDEX_FILE
 from snapshots.errors import CachelogError
 from snapshots.history import History
@@ -101,7 +101,7 @@ class SiteLinks:
             refs = [self._history.resolve(name).ref for name in names]
         except CachelogError:
             return path
-        return "/".join(["", head, "...".join(refs), *rest[1:]])
+        return "/".join([path_of(head, "...".join(refs)), *rest[1:]])
 
 
 class SiteAddress(Address):
@@ -120,7 +120,9 @@ class SiteAddress(Address):
     def absolute(self, _link: str, _public_url: str) -> str:
         """Return the absolute URL of the page; empty if the URL of the site is unknown."""
         base_url = self._links.base_url
-        return base_url and base_url + quote(self._links.page.file.removesuffix("index.html"))
+        return base_url and base_url + quote(
+            self._links.page.file.removesuffix("index.html"), safe="/@~:"
+        )
 
     def _link(self, path: str, query: str, *, is_here: bool = False) -> str:  # noqa: ARG002
         return self._links.link(path, query)

@@ -191,11 +191,15 @@ def test_number_of_dimensions_is_limited(world: World) -> None:
         ("specs(reasons: [FACTS]) { totalCount }", False),
     ],
 )
-def test_answers_by_digests_are_permanent(world: World, field: str, is_permanent: bool) -> None:
+def test_answers_by_refs_of_revisions_are_permanent(
+    world: World, field: str, is_permanent: bool
+) -> None:
     """Except reasons, which can become RETURNED."""
-    base, head = (world.catalog.history.resolve(ref).digest for ref in ("develop~1", "develop"))
+    base, head = (world.catalog.history.resolve(ref).ref for ref in ("develop~1", "develop"))
     query = f'{{ compare(base: "{base}", head: "{head}") {{ {field} }} }}'
     assert world.is_permanent(query) is is_permanent
+    digest = world.catalog.history.resolve("develop").digest
+    assert not world.is_permanent(query.replace(head, digest)), "another revision may have it"
 
 
 def test_sources_without_dependencies(tmp_path: Path) -> None:

