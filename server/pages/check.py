@@ -37,6 +37,9 @@ RESULT = Page("/check", "check")
 PLAN_FORM = Page("/check/plan", "check_form", template="plan_form")
 PLAN = Page("/check/plan", "plan")
 
+MAX_SPECS = 10_000
+"""Maximum number of specs of an uploaded lock file: as many as the largest real environments."""
+
 BODIES = 8
 """Factor on the maximum size of a body: a lock file has eight times the bytes of a request."""
 
@@ -333,13 +336,13 @@ class Unreadable(BadRequest):
 
 def _specs_to_find(form: CheckForm) -> tuple[LockFile, list[dict[str, Any]]]:
     """Return the lock file of a form, and its specs as GraphQL input for lookups."""
-    locked = lock_files.parse(form.data, form.name)
+    locked = lock_files.parse(form.data, form.name, MAX_SPECS)
     return locked, [_as_input(spec) for spec in locked.specs]
 
 
 def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
     """Return the specs of the lock file of a form, as GraphQL input for plans."""
-    locked = lock_files.parse_content(form.data, form.name).content
+    locked = lock_files.parse_content(form.data, form.name, MAX_SPECS).content
     stack = {"stack": form.stack} if form.stack else {}
     built = [_as_input(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
     outside = locked.outside.specs

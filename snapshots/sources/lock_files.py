@@ -10,6 +10,7 @@ names, and hashes are of another kind than those of build caches.
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -39,6 +40,18 @@ SPEC_VERSIONS = tuple(range(3, database.NEWEST_FORMAT + 1))
 
 MAX_SPECS = 100_000
 """Maximum number of concrete specs; the largest real environments have about 10,000."""
+
+_MAX_VALUES_OF_NODE = 10_000
+"""Maximum number of values of a concrete spec, which are decoded at once; real ones: hundreds."""
+
+_LONG_KEY = re.compile(rb'"[^"\\]{32,}"\s*:')
+_PIECE = 1 << 19
+"""Number of bytes in which keys are counted at once."""
+
+_VALUES_OF_SPEC = 5
+"""Number of values for each allowed spec in concatenated documents, each of which is decoded at
+once by Python's own decoder, which is slow.
+"""
 
 T = TypeVar("T")
 
@@ -115,6 +128,7 @@ class _LockedSpecs(msgspec.Struct):
     """
 
     _location: str
+    _most: int
     specs: dict[str, LockedSpec] = {}
     groups: dict[str, dict[str, None]] = {}
     writer: Writer | None = None
@@ -146,10 +160,20 @@ class _LockedSpecs(msgspec.Struct):
 
     def _add(self, locked: LockedSpec) -> None:
         first = self.specs.setdefault(locked.hash, locked)
-        if len(self.specs) > MAX_SPECS:
-            raise SourceError(self._location, f"contains more than {MAX_SPECS:,} concrete specs")
+        self._require_few(len(self.specs))
         if locked.is_root and not first.is_root:
             self.specs[locked.hash] = msgspec.structs.replace(first, is_root=True)
+
+    def _require_few(self, num_specs: int) -> None:
+        """Raise SourceError for too many specs; called before they are decoded."""
+        if num_specs > self._most:
+            raise SourceError(self._location, f"contains more than {self._most:,} concrete specs")
+
+    def _require_few_values(self, node: Raw, key: str) -> None:
+        """Raise SourceError for a node with too many values; called before they are decoded."""
+        if bytes(node).count(b",") > _MAX_VALUES_OF_NODE:
+            reason = f"contains more than {_MAX_VALUES_OF_NODE:,} values"
+            raise SourceError(self._location, reason, key=key)
 
     def _add_lock_file(self, document: Raw, prefix: str) -> None:
         lock = self._decoded(document, _Lock, prefix)
@@ -172,6 +196,7 @@ class _LockedSpecs(msgspec.Struct):
             reason = f"includes environments more than {_MAX_INCLUDES} deep"
             raise SourceError(self._location, reason, key=prefix)
         environment = self._decoded(document, _Environment, prefix)
+        self._require_few(len(environment.concrete_specs))
         start = f"{prefix}." if prefix else ""
         roots = {root.hash: number for number, root in enumerate(environment.roots)}
         for digest, number in roots.items():
@@ -180,6 +205,7 @@ class _LockedSpecs(msgspec.Struct):
                 raise SourceError(self._location, reason, key=f"{start}roots[{number}].hash")
         for digest, raw in environment.concrete_specs.items():
             key = f"{start}concrete_specs.{digest}"
+            self._require_few_values(raw, key)
             if is_nested:
                 nested = self._decoded(raw, dict[str, Any], key)
                 raw = Raw(msgspec.json.encode(database.unnested_node(nested) | {"hash": digest}))
@@ -207,6 +233,7 @@ class _LockedSpecs(msgspec.Struct):
         if not database.is_version(spec.meta.version, SPEC_VERSIONS):
             key = f"{start}spec._meta.version"
             raise _wrong_version(self._location, key, spec.meta.version, SPEC_VERSIONS)
+        self._require_few(len(spec.nodes))
         for number, raw in enumerate(spec.nodes):
             self._add(
                 self._node_with_hash(raw, f"{start}spec.nodes[{number}]", is_root=number == 0)
@@ -217,6 +244,7 @@ class _LockedSpecs(msgspec.Struct):
 
         An item can also be a complete document.
         """
+        self._require_few(len(raws))
         listed: list[LockedSpec] = []
         for number, raw in enumerate(raws):
             key = f"{prefix}[{number}]"
@@ -234,6 +262,7 @@ class _LockedSpecs(msgspec.Struct):
 
     def _node_with_hash(self, raw: Raw, key: str, *, is_root: bool) -> LockedSpec:
         """Return a node that states its own hash."""
+        self._require_few_values(raw, key)
         node = self._decoded(raw, LockedNode, key)
         if node.hash is None:
             raise SourceError(self._location, "is missing", key=f"{key}.hash")
@@ -260,15 +289,21 @@ MAX_DOCUMENTS = 10_000
 _WHITE_SPACE = " \t\r\n"
 
 
-def documents(data: bytes | bytearray, location: str) -> Iterator[msgspec.Raw]:
+def documents(
+    data: bytes | bytearray, location: str, most: int = MAX_SPECS
+) -> Iterator[msgspec.Raw]:
     """Yield each JSON document, unparsed and without surrounding white space.
 
     ``location`` is the file, for errors. A single document is not validated in detail. Raises
-    SourceError with the line of invalid JSON, and if there are too many documents or none.
+    SourceError with the line of invalid JSON, if there are too many documents or none, and if
+    several have too many values for ``most`` specs.
     """
     try:
         yield msgspec.json.decode(data.strip(), type=msgspec.Raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        if data.count(b",") > most * _VALUES_OF_SPEC:
+            reason = f"is not a single JSON document, and too large for several: {error}"
+            raise SourceError(location, reason) from None
         yield from _concatenated(data, location)
 
 
@@ -369,14 +404,14 @@ def file_at(location: str) -> str:
     return str(Path(location) / NAME) if is_folder else location
 
 
-def parse(data: bytes, location: str) -> LockFile:
-    """Parse the specs of a lock file; ``location`` is the file, for errors.
+def parse(data: bytes, location: str, most: int = MAX_SPECS) -> LockFile:
+    """Parse at most so many specs of a lock file; ``location`` is the file, for errors.
 
     A hash that occurs repeatedly, as in two environments, is returned once; it is a root if it is
     one anywhere. A compiler that the document does not contain is unknown. Raises SourceError with
     the key of the invalid value.
     """
-    whole = _read_whole(data, location)
+    whole = _read_whole(data, location, most)
     specs: list[ConcreteSpec] = []
     left_out: list[OmittedSpec] = []
     for locked, spec in _specs(whole):
@@ -423,9 +458,9 @@ def read_content(location: str) -> LockedContent:
     return parse_content(read_regular(location, MAX_BYTES), location)
 
 
-def parse_content(data: bytes, location: str) -> LockedContent:
+def parse_content(data: bytes, location: str, most: int = MAX_SPECS) -> LockedContent:
     """Parse the same from the bytes of a file; ``location`` is the file, for errors."""
-    read = list(_specs(_read_whole(data, location)))
+    read = list(_specs(_read_whole(data, location, most)))
     for cycle in database.cycles({spec.hash: spec for _, spec in read}):
         raise SourceError(location, database.cycle_reason(cycle), key=cycle[0].hash)
     inside = [(locked, spec) for locked, spec in read if locked.node.external is None]
@@ -434,7 +469,7 @@ def parse_content(data: bytes, location: str) -> LockedContent:
     return LockedContent(Content.of((spec for _, spec in inside), external), tuple(roots))
 
 
-def _read_whole(data: bytes | bytearray, location: str) -> _LockedSpecs:
+def _read_whole(data: bytes | bytearray, location: str, most: int) -> _LockedSpecs:
     if len(data) > MAX_BYTES:
         raise SourceError(location, f"contains more than {MAX_BYTES:,} bytes")
     data = text_of(data, location, MAX_BYTES)
@@ -442,8 +477,12 @@ def _read_whole(data: bytes | bytearray, location: str) -> _LockedSpecs:
         raise SourceError(location, kind.instead_of("a lock file"))
     if data.count(b",") > max(_FEW_VALUES, len(data) // _MIN_VALUE_BYTES):
         raise SourceError(location, f"contains more values than a lock file of {len(data):,} bytes")
-    whole = _LockedSpecs(location)
-    for number, document in enumerate(documents(data, location)):
+    # Hashes of specs are the only keys of this length; the same spec can be in two environments.
+    pieces = range(0, len(data), _PIECE)
+    if sum(len(_LONG_KEY.findall(data, at, at + _PIECE)) for at in pieces) > 2 * most:
+        raise SourceError(location, f"contains more than {most:,} concrete specs")
+    whole = _LockedSpecs(location, most)
+    for number, document in enumerate(documents(data, location, most)):
         whole.add_document(document, f"document {number + 1}" if number else "")
     return whole
 

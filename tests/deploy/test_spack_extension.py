@@ -89,7 +89,7 @@ def test_log_prints_revisions_and_packages(run: Run, url: str) -> None:
     """One line each, newest first."""
     code, out, err = run("log", "--server", url)
     assert (code, err) == (0, "")
-    assert out.startswith("develop of ")
+    assert out.startswith("develop@")
     code, out, err = run("log", "hdf5", "--series", "develop", "--server", url)
     assert (code, err) == (0, "")
     assert "specs +" in out
@@ -106,7 +106,7 @@ def test_check_counts_specs_in_the_cache(run: Run, url: str, tmp_path: Path) -> 
     absent = {"hash": "a" * 32, "name": present["name"], "version": "99"}
     code, out, err = run("check", locked(tmp_path, present, absent, external), *server)
     assert (code, err) == (1, "")
-    assert out.startswith(f"1 of 2 specs are in {REF} of ")
+    assert out.startswith(f"1 of 2 specs are in {REF}@")
     assert f"- {present['name']}@99 /aaaaaaa; nearest: /" in out
 
 

@@ -74,9 +74,9 @@ def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None
     assert title.startswith("Searched develop@2025-01-07.")
     assert title.endswith(", for a lock file of Spack 1.3.0.dev0 (git, c7c444853d)")
     (last_seen,) = (line for line in lines if "last in" in line)
-    assert last_seen.startswith("    last in develop of 2025-01-06 (")
-    assert ", removed in develop of 2025-01-07 (" in last_seen
-    assert last_seen.endswith("): replaced")
+    assert last_seen.startswith("    last in develop@2025-01-06.")
+    assert ", removed in develop@2025-01-07." in last_seen
+    assert last_seen.endswith(": replaced")
     lines.remove(last_seen)
     assert lines == [
         "  roots         0 of 2    0.0 %",

@@ -44,7 +44,7 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
         ["2", "zlib", hash_of("zlib"), "removed"],
         ["1", "mesa", hash_of("mesa"), "never"],
     ]
-    assert "removed in develop of 2025-01-06" in holes[0]
+    assert "removed in develop@2025-01-06." in holes[0]
     first = cachelog("holes", "develop", "-n", 1, catalog=catalog)
     assert first.lines == [*result.lines[:4], "and 1 hole more"]
     report = cachelog("holes", "develop", "--json", "-n", 1, catalog=catalog).json
