@@ -4,38 +4,37 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.asgi import exchanges
+from server.asgi.admission import Admission, Bodies, Outgoing
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseSender
-from server.asgi.room import Incoming, Outgoing
 from server.asgi.static_folder import STATIC, documentation_at, files_below
 from server.feeds import FEEDS_PREFIX, FeedsEndpoint
 from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
-from server.graphql.endpoint import DirectAnswers, GraphQLEndpoint, SchemaText, proxy_reader
+from server.graphql.endpoint import GraphQLEndpoint, SchemaText
 from server.graphql.execution import Execution
 from server.graphql.persisted_documents import read_manifest
-from server.http.cycles import DirectResponder
 from server.logs import AccessLog
 from server.metrics import Metrics, note
 from server.pages.addresses import Address, PageRoute, Query, without_slash
@@ -63,14 +62,22 @@ _SWITCH_SECONDS = 0.001
 class Application(Starlette):
     """Starlette without its error responses: Exchanges responds to errors, as to all requests."""
 
-    at_once: DirectResponder | None = None
-    """Answers requests without ASGI; the server tries it first."""
-
     def build_middleware_stack(self) -> ASGIApp:
         """Return the ASGI application, beginning with the first middleware."""
         stack: Any = super().build_middleware_stack()
         inner: ASGIApp = stack.app
         return inner
+
+
+class _GraphQLFirst(msgspec.Struct, frozen=True, eq=False):
+    """Passes requests for GRAPHQL_PATH to its endpoint, without a search of the routes."""
+
+    app: ASGIApp
+    endpoint: ASGIApp
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        is_graphql = scope["type"] == "http" and scope["path"] == GRAPHQL_PATH
+        return (self.endpoint if is_graphql else self.app)(scope, receive, send)
 
 
 def create_app(
@@ -91,10 +98,10 @@ def create_app(
     )
     is_trusted = exchanges.trusted_among(settings.trusted_proxies)
     watch = CatalogWatch(catalog, settings.refresh)
-    lanes = Lanes.of(settings)
-    api = API(
-        settings.limits(), introspection=settings.introspection, suggestions=settings.suggestions
-    )
+    lanes = Lanes.of_server()
+    admission = Admission()
+    is_open = settings.introspection
+    api = API(settings.limits(), introspection=is_open, suggestions=is_open)
     execution = Execution(api, catalog, library, lanes)
     answers = Answers(
         catalog,
@@ -103,16 +110,14 @@ def create_app(
         cache_bytes=settings.response_cache,
         documents=read_manifest(Path(settings.documents)) if settings.documents else None,
     )
-    sender = ResponseSender(answers.responses, lanes.compressing)
+    sender = ResponseSender(answers.responses, lanes.light, Outgoing(admission))
     allowances = Allowances(requests=settings.requests_per_minute, cost=settings.cost_per_minute)
-    outgoing = Outgoing(settings.sending_bytes)
-    incoming = Incoming(settings.max_body, settings.reading_bytes)
+    bodies = Bodies(settings.max_body, admission)
     endpoint = GraphQLEndpoint(
         answers,
         sender,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
-        incoming=incoming,
-        outgoing=outgoing,
+        bodies=bodies,
         allowances=allowances,
     )
 
@@ -129,7 +134,6 @@ def create_app(
             recipes_url=settings.recipes_url,
         ),
         sender,
-        outgoing,
         addresses,
     )
 
@@ -150,12 +154,11 @@ def create_app(
 
     schema_text = SchemaText(sender)
     routes: list[BaseRoute] = [
-        Route(GRAPHQL_PATH, endpoint),
         *([Route("/metrics", metrics.show)] if settings.metrics else []),
         *(
             [
-                PageRoute(FORM.path, CheckEndpoint(pages, incoming)),
-                PageRoute(PLAN_FORM.path, PlanEndpoint(pages, incoming)),
+                PageRoute(FORM.path, CheckEndpoint(pages, bodies)),
+                PageRoute(PLAN_FORM.path, PlanEndpoint(pages, bodies)),
                 *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
             ]
             if settings.pages
@@ -181,6 +184,7 @@ def create_app(
             headers=headers,
             observers=observers,
             failure=_internal_error,
+            admission=admission,
         )
     ]
     if tracing:
@@ -202,25 +206,12 @@ def create_app(
         )
     app = Application(
         routes=routes,
-        middleware=middleware,
+        middleware=[*middleware, Middleware(_GraphQLFirst, endpoint=endpoint)],
         lifespan=lifespan,
         exception_handlers={404: pages.nowhere} if settings.pages else None,
     )
     # Such redirects would lead to the host that the client names.
     app.router.redirect_slashes = False
-    if tracing is None:  # requests without ASGI have no spans
-        app.at_once = DirectAnswers(
-            answers,
-            GRAPHQL_PATH,
-            allowances=allowances,
-            outgoing=outgoing,
-            ids=ids,
-            headers=headers,
-            observers=observers,
-            turns=lanes.turns,
-            behind_proxies=proxy_reader(settings.trusted_proxies),
-            has_cors=bool(settings.cors_origins),
-        )
     return app
 
 
@@ -229,7 +220,8 @@ def app_from_environ() -> Application:
     settings = settings_from(os.environ)
     logs.configure(settings.log_format)
     app = create_app(settings)
-    keep_collections_short()
+    gc.collect()
+    gc.freeze()  # later collections need not examine the modules and the schema
     # With two computing threads, the event loop then responds three times faster.
     sys.setswitchinterval(_SWITCH_SECONDS)
     return app
@@ -246,30 +238,3 @@ async def _without_slash(request: Request) -> Response:
 
 def _internal_error(error: Exception) -> Response:
     return JSONResponse({"errors": [incident(error)]}, status_code=500)
-
-
-_FULL = 2
-"""The oldest generation, which full collections include."""
-
-_OF_EVERYTHING = 64
-"""Number of full collections after which one also examines the excluded objects."""
-
-
-def keep_collections_short(of_everything: int = _OF_EVERYTHING) -> None:
-    """Collect all garbage, and exclude objects that survive a full collection from later ones.
-
-    Those that become garbage are collected by every ``of_everything``-th full collection, which
-    examines all objects. They are few: objects of requests that were being processed.
-    """
-    numbers = count(1)
-
-    def handle(phase: str, info: dict[str, Any]) -> None:
-        if phase == "stop" and info["generation"] == _FULL:
-            if next(numbers) % of_everything:
-                gc.freeze()
-            else:
-                gc.unfreeze()  # the next full collection examines all objects
-
-    gc.collect()
-    gc.freeze()
-    gc.callbacks.append(handle)

@@ -25,7 +25,7 @@ from server.asgi.responses import (
     Headers,
     Response,
     ResponseSender,
-    send_head,
+    send_small,
 )
 from server.asgi.single_flight import SingleFlight
 from server.output_files import write
@@ -218,7 +218,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def _send(self, response: FeedResponse, scope: Scope, send: Send) -> None:
         if response.is_held(dict(scope["headers"])):
-            await send_head(send, 304, response.encoded("identity").not_modified)
+            await send_small(send, 304, response.encoded("identity").not_modified)
         else:
             await self.sender.send(response, scope, send)
 

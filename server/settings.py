@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Meta
 
 from schema.limits import Limits
-from server.http.limits import ConnectionLimits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
 from snapshots.sources.settings import Login, ReadSettings, S3Access
@@ -26,7 +25,6 @@ Text = Annotated[str, Meta(description="a text")]
 Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
-LongSeconds = Annotated[float, Meta(gt=0, lt=1e6, description="a number of seconds below 1000000")]
 Switch = Annotated[bool, Meta(description="true or false")]
 DOCUMENTATION = Path(__file__).parent / "documentation"
 """The folder of the documentation site, if it was built before the wheel."""
@@ -58,92 +56,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_body: Bytes = 1 << 20
     """Bytes of a request's body."""
 
-    reading_bytes: Bytes = 8 << 20
-    """Bytes of all bodies over 64 KiB together; others get status 503."""
-
-    heavy_threads: Count = 2
-    """Large requests that are executed concurrently."""
-
-    queued_requests: Count = 64
-    """Requests that wait for each kind of thread; others get status 503."""
-
-    queue_seconds: Seconds = 1.0
-    """Seconds that a request waits for a thread before it gets status 503."""
-
-    sending_bytes: Bytes = 256 << 20
-    """Bytes of large responses in transit; others get status 503."""
-
-    max_document_bytes: Count = Limits.max_document_bytes
-    """Bytes of a document."""
-
-    max_tokens: Count = Limits.max_tokens
-    """Tokens of a document."""
-
-    max_depth: Count = Limits.max_depth
-    """Depth of nested selections."""
-
-    max_aliases: Count = Limits.max_aliases
-    """Aliases in an operation."""
-
-    max_root_fields: Count = Limits.max_root_fields
-    """Root fields in an operation."""
-
-    max_selections: Count = Limits.max_selections
-    """Fields in an operation, including each use of a fragment."""
-
-    max_variable_bytes: Count = Limits.max_variable_bytes
-    """Bytes of a request's variables."""
-
-    max_variable_depth: Count = Limits.max_variable_depth
-    """Depth of nested lists and objects in a variable."""
-
-    max_list_length: Count = Limits.max_list_length
-    """Values of a list in a variable or a document."""
-
-    max_filter_values: Count = Limits.max_filter_values
-    """Values of all lists in a filter together."""
-
-    max_name_length: Count = Limits.max_name_length
-    """Characters of a name in a document, such as an alias."""
-
-    max_text_length: Count = Limits.max_text_length
-    """Characters of a string in a variable or a document."""
-
     max_cost: Count = Limits.max_cost
     """Units of cost of a request; see extensions.cost."""
-
-    max_revisions: Count = Limits.max_revisions
-    """Revisions whose contents a request can query."""
-
-    max_answer_bytes: Count = Limits.max_answer_bytes
-    """Bytes of an answer."""
-
-    max_seconds: Seconds = Limits.max_seconds
-    """Seconds that a request can be executed."""
-
-    max_errors: Count = Limits.max_errors
-    """Errors that a response lists."""
-
-    max_connections: Count = 1_000
-    """Connections of a process; a new one replaces the one that has been idle longest."""
-
-    max_headers: Bytes = 64 << 10
-    """Bytes of a request's line and headers."""
-
-    head_timeout: Seconds = 10.0
-    """Seconds for a client to send a request's line and headers."""
-
-    body_timeout: Seconds = 30.0
-    """Seconds for a client to send a request's body."""
-
-    send_timeout: Seconds = 20.0
-    """Seconds after which a client that reads less than 4 KiB a second is dropped."""
-
-    keep_alive: Seconds = 75.0
-    """Seconds that a connection waits for its next request."""
-
-    hang_timeout: Seconds = 30.0
-    """Seconds after which a worker process that does not respond is replaced."""
 
     requests_per_minute: Bytes = 0
     """Requests of a client address in a minute; 0 for no limit."""
@@ -155,7 +69,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """A manifest of the only documents that are executed, Apollo's or Relay's; empty for all."""
 
     introspection: Switch = True
-    """Whether the schema is available, by introspection and at /schema.graphql."""
+    """Whether the schema is available: by introspection, at /schema.graphql, in suggestions."""
 
     graphiql: Switch = True
     """Whether browsers get GraphiQL."""
@@ -168,9 +82,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     docs: Text = ""
     """The folder of the documentation site at /docs; empty: the installed one, none: no site."""
-
-    suggestions: Switch = True
-    """Whether validation errors suggest names of the schema."""
 
     cors_origins: Names = ()
     """Origins whose pages can send requests (CORS), separated by commas; ``*`` for all."""
@@ -201,12 +112,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     max_index_bytes: Bytes = 2 << 30
     """Bytes of an uncompressed index."""
-
-    http_timeout: Seconds = 60.0
-    """Seconds that an import waits for a server that sends nothing."""
-
-    http_deadline: LongSeconds = 3_600.0
-    """Seconds for one response to an import, and for fetching a repository."""
 
     s3_prefixes: Names = ()
     """URLs of buckets that are read over HTTPS: BUCKET=URL, separated by commas."""
@@ -276,11 +181,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def limits(self) -> Limits:
         """Return the limits of one request."""
-        return msgspec.convert(self, Limits, from_attributes=True)
-
-    def connections(self) -> ConnectionLimits:
-        """Return the limits of each connection."""
-        return msgspec.convert(self, ConnectionLimits, from_attributes=True)
+        return Limits(max_cost=self.max_cost)
 
     def reading(self) -> ReadSettings:
         """Return the settings of an import, including the variables of AWS and Docker.
@@ -298,8 +199,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             cache_dir=self._cache_folder(),
             cache_bytes=self.cache_bytes,
             max_index_bytes=self.max_index_bytes,
-            timeout=self.http_timeout,
-            deadline=self.http_deadline,
             s3_prefixes=prefixes,
             s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),

@@ -32,7 +32,7 @@ COMMANDS = (
 QUERY = '{ revision(ref: "develop") { specs(first: 1) { totalCount nodes { name stacks } } } }'
 
 
-BOUNDED = ("graphql-core", "strawberry-graphql", "uvicorn")
+BOUNDED = ("graphql-core", "strawberry-graphql")
 """Dependencies with an upper bound in pyproject.toml, as cachelog subclasses parts of them."""
 
 

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.asgi.admission import BUSY_BODY, BUSY_HEADERS, Admission
 from server.asgi.errors import RETRY_SECONDS, Disconnected
-from server.asgi.responses import Headers, lines_of, send_head
+from server.asgi.responses import Headers, send_small
 from snapshots.errors import InvalidArgument
 
 HEADER = b"x-request-id"
@@ -108,8 +109,6 @@ class SecurityHeaders:
             header for header in _ON_ALL if not (frame_ancestors and header[0] == _FRAMES)
         ]
         self._for_others: Headers = [*_ON_ALL, (_POLICY, _NO_CONTENT_POLICY)]
-        self.lines = lines_of(self._for_others)
-        """The headers of responses that are not pages, as lines of HTTP/1.1."""
 
     def complete(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
         """Return the headers of a response, with the missing security headers added."""
@@ -203,6 +202,7 @@ Observer = Callable[[Exchange], None]
 class Exchanges(msgspec.Struct, frozen=True, eq=False):
     """Middleware that adds the id and headers to each response, and calls the ``observers``.
 
+    A request that ``admission`` does not admit gets a response that is ready before any work.
     If the application raises an error before it responds, ``failure`` creates the response. If
     the client has disconnected, nothing is sent.
     """
@@ -212,6 +212,7 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
     headers: SecurityHeaders
     observers: Sequence[Observer]
     failure: Callable[[Exception], ASGIApp]
+    admission: Admission
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
         """Pass the request to the application, and report the exchange."""
@@ -236,6 +237,11 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
                 size += len(message.get("body", b""))
             await send(message)
 
+        if not self.admission.admits(scope["path"]):
+            scope[CODE] = "OVERLOADED"
+            await send_small(noting, 503, BUSY_HEADERS, BUSY_BODY)
+            return note_exchange(self.observers, scope, request_id, status, size, started)
+        self.admission.begin()
         try:
             await self.app(scope, receive, noting)
         except Disconnected:
@@ -244,12 +250,13 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
             # The server is stopping, and the grace period for this request has expired.
             if not status:
                 retry = [(b"content-length", b"0"), (b"retry-after", b"%d" % RETRY_SECONDS)]
-                await send_head(noting, 503, retry)
+                await send_small(noting, 503, retry)
         except Exception as error:
             if status:
                 raise  # part of a response was sent already
             await self.failure(error)(scope, receive, noting)
         finally:
+            self.admission.end()
             exchange = note_exchange(self.observers, scope, request_id, status, size, started)
         return exchange
 

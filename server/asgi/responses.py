@@ -2,7 +2,6 @@
 
 import gzip
 from collections.abc import Sequence
-from functools import cached_property
 from sys import getsizeof
 
 import brotli
@@ -12,6 +11,7 @@ import zstandard
 from cachetools import LRUCache
 from starlette.types import Scope, Send
 
+from server.asgi.admission import PIECE, Outgoing
 from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
 
@@ -105,11 +105,6 @@ def tag_of(body: bytes) -> bytes:
     return xxhash.xxh3_128_hexdigest(body).encode()
 
 
-def lines_of(headers: Headers) -> bytes:
-    """Return headers as lines of HTTP/1.1."""
-    return b"".join(b"%b: %b\r\n" % header for header in headers)
-
-
 class EncodedBody:
     """A body in one content coding, with the headers of its 200 and 304 responses."""
 
@@ -121,16 +116,6 @@ class EncodedBody:
             (b"content-length", str(len(content)).encode()),
             *self.not_modified,
         ]
-
-    @cached_property
-    def lines(self) -> bytes:
-        """The headers as lines."""
-        return lines_of(self.headers)
-
-    @cached_property
-    def not_modified_lines(self) -> bytes:
-        """The headers of a 304 response as lines."""
-        return lines_of(self.not_modified)
 
 
 class Response:
@@ -258,9 +243,6 @@ REVALIDATE = b"no-cache"
 LARGE_BODY_TO_COMPRESS = 100_000
 """Bodies with more bytes are compressed in a thread."""
 
-_PIECE = 256 << 10
-"""Maximum number of bytes of a body that are sent in one message."""
-
 _MAX_TAGS = 4_096
 """Maximum number of bytes of If-None-Match that are parsed."""
 
@@ -268,14 +250,20 @@ _MAX_TAGS = 4_096
 class ResponseSender(msgspec.Struct, frozen=True, eq=False):
     """Sends responses, also those of a ``cache``, whose sizes grow with each content coding.
 
-    Large bodies are compressed in the lane ``compressing``, or sent uncompressed if it is full.
+    Large bodies are compressed in ``lane``, or sent uncompressed if it is full, and sent by
+    ``outgoing``.
     """
 
     cache: ResponseCache
-    compressing: Lane
+    lane: Lane
+    outgoing: Outgoing
 
     async def send(self, response: Response, scope: Scope, send: Send) -> None:
-        """Send a response to the request of a scope."""
+        """Send a response to the request of a scope.
+
+        Raises BadRequest with status 503, before anything is sent, if it is large and too many
+        large ones are being sent.
+        """
         headers: dict[bytes, bytes] = dict(scope["headers"])
         coding = coding_for(response, headers)
         encoded = response.known(coding)
@@ -285,21 +273,22 @@ class ResponseSender(msgspec.Struct, frozen=True, eq=False):
                 self.cache.put(response.key, response)
         method = scope["method"]
         if is_not_modified(response, encoded, method, headers):
-            await send_head(send, 304, encoded.not_modified)
+            await send_small(send, 304, encoded.not_modified)
             return
-        start = {"status": response.status, "headers": encoded.headers}
-        await send({"type": "http.response.start", **start})
         content = b"" if method == "HEAD" else encoded.content
-        if len(content) <= _PIECE:
-            await send({"type": "http.response.body", "body": content})
-        else:
-            await send_in_pieces(send, content)
+        if len(content) <= PIECE:
+            await send_small(send, response.status, encoded.headers, content)
+            return
+        with self.outgoing.room(len(content)):
+            status, lines = response.status, encoded.headers
+            await send({"type": "http.response.start", "status": status, "headers": lines})
+            await self.outgoing.send(send, content)
 
     async def _encoded(self, response: Response, coding: str) -> EncodedBody:
         if len(response.body) <= LARGE_BODY_TO_COMPRESS:
             return response.encoded(coding)
         try:
-            return await self.compressing.run(lambda: response.encoded(coding))
+            return await self.lane.run(lambda: response.encoded(coding))
         except BadRequest:
             return response.encoded("identity")
 
@@ -324,23 +313,10 @@ def is_not_modified(
     )
 
 
-async def send_head(send: Send, status: int, headers: Headers) -> None:
-    """Send a response without a body."""
+async def send_small(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Send a response with a small body, or without one."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def send_in_pieces(send: Send, content: bytes, *, more_body: bool = False) -> None:
-    """Send a body in pieces, each when the client has read most of the preceding ones.
-
-    A slow client thus takes the memory of one piece instead of a copy of the entire body. With
-    ``more_body``, the body continues after this content.
-    """
-    rest = memoryview(content)
-    while len(rest) > _PIECE:
-        await send({"type": "http.response.body", "body": bytes(rest[:_PIECE]), "more_body": True})
-        rest = rest[_PIECE:]
-    await send({"type": "http.response.body", "body": bytes(rest), "more_body": more_body})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _matches(etag: bytes, if_none_match: bytes) -> bool:

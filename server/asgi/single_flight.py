@@ -51,7 +51,7 @@ class SingleFlight(Generic[Result]):
         Further callers for the same key take no slot in the lane's queue. Each waits for up to the
         lane's patience until the work begins, and then until it ends. If all callers leave before
         it begins, it is cancelled. Raises the errors of the work, and BadRequest with status 503 on
-        timeout or if the lane's queue is full.
+        timeout.
         """
 
         async def compute() -> Result:

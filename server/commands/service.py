@@ -1,6 +1,8 @@
 """``cachelog serve``, ``export-schema`` and ``completion``: interfaces for other programs."""
 
 import os
+import resource
+import socket
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +19,13 @@ if TYPE_CHECKING:
 
 _METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable of the folder in which processes share metrics, as prometheus-client reads it."""
+
+
+KEEP_ALIVE_SECONDS = 75
+"""Seconds that a connection waits for its next request; longer than proxies keep theirs."""
+
+GRACE_SECONDS = 10
+"""Seconds that requests in progress may take after a server is asked to stop."""
 
 
 @catalog_command("serve", has_json=False)
@@ -40,13 +49,13 @@ def serve_command(
     """
     from tempfile import TemporaryDirectory
 
+    import uvicorn
     from msgspec.structs import replace
 
     from server.asgi.exchanges import trusted_among
     from server.asgi.static_folder import STATIC
     from server.graphiql.editor import missing_assets
     from server.graphql.persisted_documents import read_manifest
-    from server.http.servers import listening_socket, serve, url_of
     from server.logs import configure
     from server.settings import settings_from, variable_of
     from server.tracing import tracing_from
@@ -66,6 +75,7 @@ def serve_command(
         read_manifest(Path(settings.documents))
     if folder := os.environ.get(_METRICS_FOLDER):
         _require_folder(_METRICS_FOLDER, folder)
+    port = _free_port(host, port)
     opened = Catalog(catalog)
     opened.refresh(missing_ok=demo)
     if missing_assets(STATIC):
@@ -74,7 +84,6 @@ def serve_command(
             "Build again where npm can fetch packages to include it."
         )
     with ExitStack() as held:
-        listening = held.enter_context(listening_socket(host, port))
         if not opened.history.revisions:
             _fill(opened, demo=demo)
         if workers > 1 and settings.metrics and not folder:
@@ -82,15 +91,27 @@ def serve_command(
             os.environ[_METRICS_FOLDER] = folder
         # Each worker process builds the application from its environment.
         os.environ[variable_of("catalog")] = catalog
-        console.print_text(f"cachelog serves {catalog} at {url_of(listening)}/ (Ctrl+C stops it)")
+        address = f"[{host}]" if ":" in host else host
+        console.print_text(
+            f"cachelog serves {catalog} at http://{address}:{port}/ (Ctrl+C stops it)"
+        )
         if workers > 1:
             configure(settings.log_format)  # each worker configures its own log
-        serve(
+        _allow_connections()
+        uvicorn.run(
             "server.app:app_from_environ",
-            listening,
+            factory=True,
+            host=host,
+            port=port,
             workers=workers,
-            limits=settings.connections(),
-            hang_seconds=settings.hang_timeout,
+            ws="none",
+            access_log=False,
+            log_config=None,  # the application configures logging
+            log_level="warning",
+            server_header=False,
+            proxy_headers=False,  # the application evaluates these
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
         )
 
 
@@ -98,6 +119,29 @@ def _require_folder(variable: str, folder: str) -> None:
     """Raise InvalidArgument for a path that is not a writable folder."""
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):  # noqa: PTH112
         raise InvalidArgument(variable, f"{folder!r} is not a folder that can be written to")
+
+
+def _free_port(host: str, port: int) -> int:
+    """Return the port, or a free one for port 0.
+
+    Raises InvalidArgument if the address cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.create_server((host, port), family=family) as listening:
+            free: int = listening.getsockname()[1]
+            return free
+    except OSError as error:
+        # Python's message repeats the address. Errors of name resolution have negative numbers.
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else str(error.strerror)
+        raise InvalidArgument(f"cannot listen on {host} port {port}", reason.lower()) from None
+
+
+def _allow_connections() -> None:
+    """Raise the limit of open files, of which each connection is one, as far as allowed."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _fill(catalog: "Catalog", *, demo: bool) -> None:

@@ -42,7 +42,7 @@ class Answer(msgspec.Struct, frozen=True):
 class Answers:
     """Answers requests, with a cache of ``cache_bytes`` of responses.
 
-    Requests that take long to parse are parsed in a separate lane. ``documents`` resolves persisted
+    Requests that take long to parse are parsed in a thread. ``documents`` resolves persisted
     documents; by default, these are the documents that clients have sent.
     """
 
@@ -96,37 +96,12 @@ class Answers:
             if is_short or self._api.is_weighed(*request.cost_arguments()):
                 parsed = self._checked(received, request, media_type)
         if parsed is None:
-            parsed = await self._lanes.reading.run(
+            parsed = await self._lanes.light.run(
                 lambda: self._checked(received, *self._request(received))
             )
         if parsed.num_bytes <= self._parsed.maxsize:
             self._parsed[received] = parsed
         return parsed
-
-    def known(self, received: requests.RequestBytes) -> Answer | requests.ParsedRequest | None:
-        """Return the answer to a request if it is cached, else the request if its parse is cached.
-
-        A caller that uses the answer must increment ``responses.num_hits``.
-        """
-        parsed = self._parsed.get(received)
-        if parsed is None:
-            return None
-        return self._cached(parsed) or (parsed if self._is_quickly_parsed(parsed) else None)
-
-    def small(self, parsed: requests.ParsedRequest) -> Answer | None:
-        """Return the answer to a small request; None if data has to be loaded first."""
-        key = self._current_key(parsed)
-        executed = self._execution.try_here(parsed.request)
-        if isinstance(executed, Executed):
-            return self._keep(parsed, key, executed)
-        if executed.cache is None:
-            parsed.weight = requests.Weight.LIGHT  # the work itself takes long
-        return None
-
-    def update_size(self, answer: Answer) -> None:
-        """Update the size of a response in the cache after it was encoded in another coding."""
-        if answer.key is not None:
-            self.responses.put(answer.key, answer.response)
 
     def _is_quickly_parsed(self, parsed: requests.ParsedRequest) -> bool:
         """Return whether the document is short or still cached: it may be evicted earlier."""

@@ -1,5 +1,6 @@
 """Execution of requests: in the event loop, or in a lane of threads."""
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -64,6 +65,7 @@ class Execution:
         self._library = library
         self._lanes = lanes
         self._loads: SingleFlight[Any] = SingleFlight()
+        self._turn = asyncio.Lock()
         self.history_answers = HistoryAnswers(catalog, library)
 
     def weigh(self, request: GraphQLRequest, cost: Estimate | None = None) -> tuple[Weight, int]:
@@ -87,9 +89,9 @@ class Execution:
         if weight is not Weight.HEAVY:
             missing: Executed | NotLoaded | None = None
             if weight is Weight.QUICK:
-                missing = self.try_here(request)
+                missing = self._try_here(request)
             elif weight is Weight.SMALL:
-                missing = await self._lanes.turns.run(lambda: self.try_here(request))
+                missing = await self._in_turn(request)
             if isinstance(missing, Executed):
                 return missing
             executed = await self._with_loads(self._lanes.light, request, missing, loaded)
@@ -105,8 +107,19 @@ class Execution:
             raise outcome
         return outcome
 
-    def try_here(self, request: GraphQLRequest) -> Executed | NotLoaded:
-        """Execute a small request in the current turn; return the result or the missing data."""
+    async def _in_turn(self, request: GraphQLRequest) -> Executed | NotLoaded:
+        """Execute a small request alone in an iteration of the event loop.
+
+        Between two iterations, the loop reads and writes for all connections.
+        """
+        async with self._turn:
+            try:
+                return self._try_here(request)
+            finally:
+                await asyncio.sleep(0)
+
+    def _try_here(self, request: GraphQLRequest) -> Executed | NotLoaded:
+        """Execute a small request in the event loop; return the result or the missing data."""
         return self._execute(request, self._context({}, may_take_long=False))
 
     async def _with_loads(

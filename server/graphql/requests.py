@@ -198,11 +198,6 @@ class ParsedRequest(msgspec.Struct, eq=False):
         depends_on_state = any(name in request.query for name in _FIELDS_OF_ONE_STATE)
         return cls(request, key, key, num_bytes, weight, units, depends_on_state)
 
-    @property
-    def is_small(self) -> bool:
-        """Whether it may be answered in the event loop."""
-        return self.weight in (Weight.QUICK, Weight.SMALL)
-
     def key_at(self, generation: int, state: int) -> CacheKey:
         """Return the key of a response that is valid in one generation of the catalog.
 

@@ -13,10 +13,10 @@ from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.plan import PlannedSpecInput
 from schema.errors import bounded
+from server.asgi.admission import Bodies
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import Response
-from server.asgi.room import Incoming
 from server.pages.addresses import Address, given, query_string, raw_path
 from server.pages.documents import DocumentAnswer, document
 from server.pages.endpoint import PageContext, PageEndpoint
@@ -101,9 +101,9 @@ class CheckEndpoint:
 
     form = FORM
 
-    def __init__(self, context: PageContext, incoming: Incoming) -> None:
+    def __init__(self, context: PageContext, bodies: Bodies) -> None:
         self._context = context
-        self._incoming = incoming
+        self._bodies = bodies
         self._form = PageEndpoint(self.form, context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,10 +121,9 @@ class CheckEndpoint:
 
     async def _sent(self, scope: Scope, receive: Receive) -> Response:
         """Answer a submitted form."""
-        incoming = self._incoming
-        with incoming.claim(scope) as claim:
+        with self._bodies.body() as body:
             self._context.runner.allowances.count_request(scope)
-            content = await incoming.read(claim, receive, BODIES * incoming.max_body)
+            content = await body.read(receive, BODIES * self._bodies.max_body)
             return await unless_disconnected(
                 receive, self._answer(scope, self._checked(scope, content))
             )

@@ -197,7 +197,7 @@ class DocumentRunner(msgspec.Struct, frozen=True):
         if self.execution.api.is_weighed(*request.cost_arguments()):
             return PageRequest(request, *self.execution.weigh(request))
         # The first request for a document has to parse it, which takes long.
-        weight = await self.lanes.reading.run(lambda: self.execution.weigh(request))
+        weight = await self.lanes.light.run(lambda: self.execution.weigh(request))
         return PageRequest(request, *weight)
 
     async def answered(self, request: PageRequest) -> DocumentAnswer:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -19,7 +20,6 @@ from server.asgi.responses import (
     ResponseSender,
     prefers,
 )
-from server.asgi.room import Outgoing
 from server.asgi.single_flight import SingleFlight
 from server.pages import error_pages
 from server.pages.addresses import Address, Query, given, path_filled, raw_path, without_slash
@@ -33,6 +33,7 @@ _PERMANENT = b"public, max-age=604800, immutable"
 """Cache-Control of permanent pages: a week, because later versions may change their layout."""
 
 _ALLOW = b"GET, HEAD"
+_TEXT = b"text/plain; charset=utf-8"
 
 
 class PageContext(msgspec.Struct, frozen=True, eq=False):
@@ -46,7 +47,6 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
     runner: DocumentRunner
     renderer: Renderer
     sender: ResponseSender
-    outgoing: Outgoing
     addresses: Callable[[str, Query], Address] = Address
     makings: SingleFlight[PageResponse] = msgspec.field(
         default_factory=lambda: SingleFlight("page", seconds=10.0)
@@ -64,10 +64,11 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
             response = await making
         except Disconnected:
             raise
-        except BadRequest as error:
-            response = error_pages.refused(self.renderer, scope, error)
+        except BadRequest as refusal:
+            response = await self._refused(scope, refusal)
         except Exception as error:  # noqa: BLE001  # the page has the id that is in the log
-            response = error_pages.failed(self.renderer, scope, error)
+            failed = partial(error_pages.failed, self.renderer, scope, error)
+            response = await self._error_page(scope, failed)
         if isinstance(response, Export):
             await response.send(scope, receive, send)
         else:
@@ -83,25 +84,41 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
 
         async def page() -> PageResponse:
             self.runner.allowances.count_request(request.scope)
-            return error_pages.nowhere(self.renderer, request.scope)
+            return await self.runner.lanes.light.run(
+                partial(error_pages.nowhere, self.renderer, request.scope)
+            )
 
         return partial(self.answer, page())
 
     async def _send(self, response: Response, scope: Scope, send: Send) -> None:
-        """Send a page.
-
-        Its size counts like that of other large responses: if there are too many, an error page is
-        sent instead.
-        """
-        try:
-            claim = self.outgoing.begin(response, scope)
-        except BadRequest as error:
-            response = error_pages.refused(self.renderer, scope, error)
-            claim = self.outgoing.begin(response, scope)
+        """Send a page, or an error page if too many large responses are being sent."""
         if isinstance(response, PageResponse) and response.code:
             scope[CODE] = response.code
-        with claim:
+        try:
             await self.sender.send(response, scope, send)
+        except BadRequest as refusal:
+            await self.sender.send(await self._refused(scope, refusal), scope, send)
+
+    async def _refused(self, scope: Scope, refusal: BadRequest) -> Response:
+        """Return the response to a refused request: if the server is overloaded, only a text."""
+        scope[CODE] = refusal.code
+        if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            return _text(refusal)
+        refused = partial(error_pages.refused, self.renderer, scope, refusal)
+        return await self._error_page(scope, refused)
+
+    async def _error_page(self, scope: Scope, make: Callable[[], PageResponse]) -> Response:
+        """Return an error page, which takes milliseconds to render; a text if no thread is free."""
+        try:
+            return await self.runner.lanes.light.run(make)
+        except BadRequest as refusal:
+            scope[CODE] = refusal.code
+            return _text(refusal)
+
+
+def _text(refusal: BadRequest) -> Response:
+    more = [*refusal.headers]
+    return Response(refusal.status, f"{refusal.message}\n".encode(), _TEXT, NO_STORE, more=more)
 
 
 class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
@@ -169,7 +186,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             raise BadRequest("this page has no table to export")
         table = table_of(page.document_name, page.table)
         variables = page.document.variables(parameters)
-        export = Export(table, suffix, variables, scope, context.runner, context.outgoing)
+        export = Export(table, suffix, variables, scope, context.runner, context.sender.outgoing)
         failure = await export.begin()
         return export if failure is None else await self._missing(scope, parameters, failure)
 

@@ -6,7 +6,7 @@ import io
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -15,10 +15,10 @@ import orjson
 from graphql import FieldNode, FragmentDefinitionNode, FragmentSpreadNode, SelectionSetNode
 from starlette.types import Receive, Scope, Send
 
+from server.asgi.admission import Outgoing
 from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
-from server.asgi.responses import REVALIDATE, send_head, send_in_pieces
-from server.asgi.room import Claim, Outgoing
+from server.asgi.responses import REVALIDATE, send_small
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageDocument, document
 from snapshots.texts import visible
 
@@ -268,7 +268,7 @@ class Export(msgspec.Struct, eq=False):
             (b"cache-control", REVALIDATE),
         ]
         if scope["method"] == "HEAD":
-            await send_head(send, 200, headers)
+            await send_small(send, 200, headers)
             return
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         try:
@@ -285,8 +285,9 @@ class Export(msgspec.Struct, eq=False):
             rows = partial(written.body, part.rows, self.table.columns)
             text += await self._with_retries(partial(self.runner.lanes.light.run, rows))
             part.rows.clear()  # for a slow client, only the text stays in memory
-            with await self._with_retries(partial(self._claim, len(text))):
-                await send_in_pieces(send, text, more_body=part.after is not None)
+            with ExitStack() as held:
+                await self._with_retries(partial(self._hold, held, len(text)))
+                await self.outgoing.send(send, text, more_body=part.after is not None)
             if part.after is None:
                 return
             text, part = b"", await self._next(part.after)
@@ -310,8 +311,8 @@ class Export(msgspec.Struct, eq=False):
     def _part(self, answered: DocumentAnswer) -> ExportPart | None:
         return None if answered.errors else self.table.part(answered.data)
 
-    async def _claim(self, size: int) -> Claim:
-        return self.outgoing.begin_bytes(size, self.scope)
+    async def _hold(self, held: ExitStack, size: int) -> None:
+        held.enter_context(self.outgoing.room(size))
 
     async def _with_retries(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return the result of work; retry while it is refused, until the patience ends."""

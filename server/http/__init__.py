@@ -1,1 +1,0 @@
-"""HTTP below the application: connections and their limits, servers, and worker processes."""
