@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from schema.documents.documents import MAX_CACHED_BYTES
 from schema.execution.row_cache import ROW_BYTES
-from server.asgi.lanes import EXPLAINING_THREADS, LIGHT_THREADS, LOADING_THREADS
-from server.asgi.room import LARGE_BODY
+from schema.limits import Limits
+from server.asgi.admission import MAX_SENDING, MAX_UPLOADS
+from server.asgi.lanes import EXPLAINING_THREADS, HEAVY_THREADS, LIGHT_THREADS, LOADING_THREADS
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.requests import BYTES_A_BYTE_OF_JSON
@@ -34,8 +35,8 @@ _ANSWER_COPIES = 3
 _REQUEST_COPIES = 1 + BYTES_A_BYTE_OF_JSON
 """A large request is in memory as bytes and as objects."""
 
-_CONNECTION = 600 << 10
-"""Memory of a connection: buffers, the chunk that is sent, and a response that is not large."""
+_CONNECTION, _CONNECTIONS = 660 << 10, 1_000
+"""Memory of a connection: buffers, a request and a response that are not large. Their number."""
 
 
 def memory_shares(settings: Settings) -> Mapping[str, int]:
@@ -43,7 +44,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
 
     Their sum limits one process; each worker is a separate process.
     """
-    executing = settings.heavy_threads + LIGHT_THREADS
+    executing, answer = HEAVY_THREADS + LIGHT_THREADS, Limits.max_answer_bytes
     return {
         "the process itself": _PROCESS,
         "responses": settings.response_cache,
@@ -63,11 +64,10 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "persisted documents": MAX_PERSISTED_BYTES,
         "revisions being loaded": LOADING_THREADS * _LOADING,
         "explanations in progress": EXPLAINING_THREADS * _EXPLAINING,
-        "responses in progress": executing * _ANSWER_COPIES * settings.max_answer_bytes,
-        "responses being sent": settings.sending_bytes + 2 * settings.max_answer_bytes,
-        "requests being read": settings.max_connections * min(settings.max_body, LARGE_BODY),
-        "large requests": _REQUEST_COPIES * max(settings.reading_bytes, settings.max_body),
-        "connections": settings.max_connections * _CONNECTION,
+        "responses in progress": executing * _ANSWER_COPIES * answer,
+        "responses being sent": MAX_SENDING + 2 * answer,
+        "large requests": _REQUEST_COPIES * MAX_UPLOADS * settings.max_body,
+        "connections": _CONNECTIONS * _CONNECTION,
     }
 
 

@@ -193,18 +193,19 @@ class Outgoing:
         self._admission = admission
         self._max_bytes = max_bytes
         self._seconds = seconds
-        self._num_bytes = 0
+        self.num_bytes = 0
+        """Bytes of the responses that are being sent."""
 
     @contextmanager
     def room(self, num_bytes: int) -> Iterator[None]:
         """Reserve memory for a content. Raises BadRequest with status 503 if there is none."""
-        if self._num_bytes and self._num_bytes + num_bytes > self._max_bytes:
+        if self.num_bytes and self.num_bytes + num_bytes > self._max_bytes:
             raise overloaded("too many large responses are being sent")
-        self._num_bytes += num_bytes
+        self.num_bytes += num_bytes
         try:
             yield
         finally:
-            self._num_bytes -= num_bytes
+            self.num_bytes -= num_bytes
 
     async def send(self, send: Send, content: bytes, *, more_body: bool = False) -> None:
         """Send a body in pieces, each when the client has read most of the preceding ones.

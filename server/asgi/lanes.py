@@ -24,8 +24,8 @@ EXPLAINING_THREADS = 1
 PATIENCE = 1.0
 """Seconds that work waits for a thread before it is refused."""
 
-LOADING_PATIENCE = 2.0
-"""The same for loading and explaining revisions, which takes longer."""
+LOADING_PATIENCE = 2
+"""Factor on the patience of the lanes that load and explain revisions, which takes longer."""
 
 
 def _nothing() -> None:
@@ -39,7 +39,7 @@ class Lane:
     limits how much work waits. All methods must be called in the event loop.
     """
 
-    def __init__(self, name: str, *, threads: int, patience: float = PATIENCE) -> None:
+    def __init__(self, name: str, *, threads: int, patience: float) -> None:
         self.name = name
         self.patience = patience
         self._pool = ThreadPoolExecutor(threads, f"cachelog-{name}")
@@ -107,13 +107,14 @@ class Lanes(msgspec.Struct, frozen=True):
     explaining: Lane
 
     @classmethod
-    def of_server(cls) -> "Lanes":
-        """Return the lanes of a server."""
+    def of_server(cls, patience: float = PATIENCE) -> "Lanes":
+        """Return the lanes of a server, with a patience in seconds."""
+        longer = LOADING_PATIENCE * patience
         return cls(
-            light=Lane("light", threads=LIGHT_THREADS),
-            heavy=Lane("heavy", threads=HEAVY_THREADS),
-            loading=Lane("loading", threads=LOADING_THREADS, patience=LOADING_PATIENCE),
-            explaining=Lane("explaining", threads=EXPLAINING_THREADS, patience=LOADING_PATIENCE),
+            light=Lane("light", threads=LIGHT_THREADS, patience=patience),
+            heavy=Lane("heavy", threads=HEAVY_THREADS, patience=patience),
+            loading=Lane("loading", threads=LOADING_THREADS, patience=longer),
+            explaining=Lane("explaining", threads=EXPLAINING_THREADS, patience=longer),
         )
 
     def close(self) -> None:

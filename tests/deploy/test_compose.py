@@ -9,6 +9,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 import yaml
 
+from server.commands.service import KEEP_ALIVE_SECONDS
 from server.pages.check import BODIES
 from server.settings import Settings, settings_from
 from tests.deploy.files import (
@@ -112,6 +113,6 @@ def test_proxy_fits_the_settings_of_servers() -> None:
     """It closes idle connections first, and accepts equally large bodies."""
     settings = Settings()
     (idle,) = re.findall(r"^ +keepalive_timeout (\d+)s;", NGINX, re.MULTILINE)
-    assert int(idle) < settings.keep_alive
+    assert int(idle) < KEEP_ALIVE_SECONDS
     sizes = re.findall(r"^ +client_max_body_size (\d+)m;", NGINX, re.MULTILINE)
     assert [int(size) << 20 for size in sizes] == [settings.max_body, BODIES * settings.max_body]

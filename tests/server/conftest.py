@@ -85,7 +85,7 @@ def typescript_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def lanes() -> Iterator[Lanes]:
     """Return lanes with the default number of threads."""
-    lanes = Lanes.of(Settings())
+    lanes = Lanes.of_server()
     yield lanes
     lanes.close()
 

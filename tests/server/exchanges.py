@@ -7,6 +7,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from server.asgi.admission import Admission
 from server.asgi.exchanges import (
     Exchanges,
     Observer,
@@ -57,6 +58,7 @@ def exchange(
         headers=SecurityHeaders(needs_cdn=False),
         observers=observers,
         failure=lambda error: Response(type(error).__name__, status_code=500),
+        admission=Admission(),
     )
 
     async def receive() -> Message:

@@ -10,16 +10,14 @@ import httpx
 import pytest
 from deltalake import DeltaTable
 
-from server.http.servers import listening_socket, url_of
 from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
-from snapshots.errors import InvalidArgument
 from snapshots.tables import REVISIONS
 from tests.server.cache_pages import demo_pages
 from tests.server.commands import cachelog
 from tests.server.metrics.test_page import numbers_of
-from tests.server.servers import PATIENCE, free_port, serving, tags, until
+from tests.server.servers import free_port, serving, tags, until
 
 
 def empty_catalog(folder: Path) -> Path:
@@ -61,17 +59,15 @@ Run = tuple[str, str, int, Settings]
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """Record servers instead of running them, while clients can connect."""
+    """Record servers instead of running them."""
     started: list[Run] = []
 
-    def serve(factory: str, listening: socket.socket, *, workers: int, **options: object) -> None:
-        with socket.create_connection(listening.getsockname()[:2], timeout=PATIENCE):
-            settings = settings_from(os.environ)
-            limits = {"limits": settings.connections(), "hang_seconds": settings.hang_timeout}
-            assert options == limits
-            started.append((factory, url_of(listening), workers, settings))
+    def run(factory: str, *, host: str, port: int, workers: int, **_options: object) -> None:
+        with socket.create_server((host, port)):  # the port is free
+            url = f"http://{host}:{port}"
+            started.append((factory, url, workers, settings_from(os.environ)))
 
-    monkeypatch.setattr("server.http.servers.serve", serve)
+    monkeypatch.setattr("uvicorn.run", run)
     return started
 
 
@@ -159,11 +155,10 @@ def test_errors_precede_any_process(
     assert not (tmp_path / "missing").exists()
 
 
-def test_url_of_ipv6_has_brackets() -> None:
+def test_url_of_ipv6_has_brackets(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address is in brackets."""
-    try:
-        listener = listening_socket("::1", 0)
-    except InvalidArgument as error:
-        pytest.skip(f"this machine has no IPv6: {error}")
-    with listener:
-        assert url_of(listener) == f"http://[::1]:{listener.getsockname()[1]}"
+    monkeypatch.setattr("uvicorn.run", lambda *_arguments, **_options: None)
+    result = cachelog("serve", "--host", "::1", "--port", 0, catalog=demo_catalog)
+    if result.code:
+        pytest.skip(f"this machine has no IPv6: {result.err}")
+    assert " at http://[::1]:" in result.out

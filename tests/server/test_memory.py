@@ -1,17 +1,13 @@
-"""Memory: the documented sum of the settings, variables within it, and collected garbage."""
+"""Memory: the documented sum of the settings, and variables within it."""
 
-import gc
 import re
 import sys
-import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from server.app import keep_collections_short
 from server.asgi.responses import JSON
 from server.graphql.requests import GraphQLRequest, ParsedRequest
 from server.settings import Settings
@@ -59,46 +55,3 @@ def test_size_of_variables_is_not_underestimated(values: Any) -> None:
     variables = orjson.loads(orjson.dumps({"a": values}))
     parsed = ParsedRequest.of(GraphQLRequest("{ a }", variables, None), JSON, 0)
     assert parsed.num_bytes >= size_of(variables)
-
-
-class Cycle:
-    """An object that refers to itself."""
-
-    def __init__(self) -> None:
-        self.itself = self
-
-
-@pytest.fixture
-def short() -> Iterator[None]:
-    """Enable short collections during a test."""
-    keep_collections_short(of_everything=3)
-    yield
-    gc.callbacks.pop()
-    gc.unfreeze()
-
-
-@pytest.mark.usefixtures("short")
-def test_survivors_are_frozen() -> None:
-    """A full collection frees new garbage, and leaves few objects for the next one."""
-    survivors = [[number] for number in range(50_000)]
-    garbage = weakref.ref(Cycle())
-    assert len(gc.get_objects()) > 50_000
-    gc.collect()
-    assert len(gc.get_objects()) < 5_000
-    assert len(survivors) == 50_000
-    assert garbage() is None
-
-
-@pytest.mark.usefixtures("short")
-def test_frozen_garbage_is_freed_later() -> None:
-    """Objects that become garbage after they are frozen wait for a collection of all objects."""
-    cycle = Cycle()
-    garbage = weakref.ref(cycle)
-    gc.collect()  # freezes it
-    del cycle
-    gc.collect()
-    assert garbage() is not None
-    gc.collect()  # the third: unfreezes all objects
-    gc.collect()
-    assert garbage() is None
-    assert gc.get_freeze_count() > 1_000, "survivors are frozen again"

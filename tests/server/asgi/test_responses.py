@@ -11,6 +11,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from server.asgi.admission import Admission, Outgoing
 from server.asgi.lanes import Lane
 from server.asgi.responses import (
     CODINGS,
@@ -169,7 +170,8 @@ async def sent(response: Response, lane: Lane, *headers: tuple[bytes, bytes]) ->
     """Return the ASGI messages of a response that is compressed in a lane."""
     send = AsyncMock()
     scope = {"type": "http", "method": "GET", "headers": headers}
-    await ResponseSender(ResponseCache(0), lane).send(response, scope, send)
+    sender = ResponseSender(ResponseCache(0), lane, Outgoing(Admission()))
+    await sender.send(response, scope, send)
     return [call.args[0] for call in send.call_args_list]
 
 
@@ -178,7 +180,7 @@ async def sent(response: Response, lane: Lane, *headers: tuple[bytes, bytes]) ->
 async def test_large_body_is_sent_in_pieces(num_bytes: int) -> None:
     """A slow client holds no copy of the entire body."""
     response = Response(200, noise(num_bytes), b"text/plain", b"no-store")
-    lane = Lane("test", threads=1, waiting=0, patience=1)
+    lane = Lane("test", threads=1, patience=0.05)
     start, *bodies = await sent(response, lane)
     assert b"".join(body["body"] for body in bodies) == response.body
     assert all(len(body["body"]) <= 256 << 10 for body in bodies)
@@ -190,7 +192,7 @@ async def test_large_body_is_sent_in_pieces(num_bytes: int) -> None:
 async def test_large_body_is_compressed_in_the_lane() -> None:
     """If the lane is full, the body is sent uncompressed."""
     gate = threading.Event()
-    lane = Lane("test", threads=1, waiting=0, patience=1)
+    lane = Lane("test", threads=1, patience=0.05)
     body = noise(200_000)
 
     async def messages() -> list[Any]:

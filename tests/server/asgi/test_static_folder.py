@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from server.asgi import responses
+from server.asgi.admission import Admission, Outgoing
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache, ResponseSender
@@ -26,7 +27,7 @@ VERSION = sha256(CONTENT).hexdigest()[:12]
 @pytest.fixture
 def sender(lanes: Lanes) -> ResponseSender:
     """Return a sender of responses that are not cached."""
-    return ResponseSender(ResponseCache(0), lanes.compressing)
+    return ResponseSender(ResponseCache(0), lanes.light, Outgoing(Admission()))
 
 
 @pytest.fixture

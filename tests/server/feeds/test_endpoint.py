@@ -15,6 +15,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from server.asgi.admission import Admission, Outgoing
 from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache, ResponseSender
@@ -49,13 +50,13 @@ class FeedsOf:
         history = HistoryAnswers(self.catalog, self.library)
         self.queries = mock.Mock(wraps=history.get)
         history.get = self.queries  # type: ignore[method-assign]
-        self.lanes = Lanes.of(Settings())
+        self.lanes = Lanes.of_server()
         self.responses = ResponseCache(1 << 24)
         self.endpoint = FeedsEndpoint(
             self.catalog,
             self.library,
             history,
-            ResponseSender(self.responses, self.lanes.compressing),
+            ResponseSender(self.responses, self.lanes.light, Outgoing(Admission())),
             self.lanes,
             Allowances(requests=requests, cost=cost),
             SingleFlight("feed", seconds=10, outlasts=True),

@@ -169,26 +169,7 @@ def test_errors_are_not_cached(answers: Answers, execution: Any) -> None:
     """A missing revision may be published later."""
     for answer in answered(answers, *[request_bytes('{ revision(ref: "nope") { tag } }')] * 2):
         assert answer.key is None
-        answers.update_size(answer)
     assert execution.execute.call_count == 2
-
-
-def test_response_is_measured_again_with_each_coding(
-    catalog: Catalog, execution: Any, lanes: Lanes
-) -> None:
-    """A response that has outgrown the cache is dropped."""
-    query = request_bytes("{ revision { specs(first: 100) { nodes { hash } } } }")
-    (alone,) = answered(Answers(catalog, execution, lanes, cache_bytes=1 << 20), query)
-    assert alone.key is not None
-    answers = Answers(
-        catalog, execution, lanes, cache_bytes=alone.key.num_bytes + alone.response.num_bytes
-    )
-    cached, again = answered(answers, query, query)
-    assert cached.response is again.response
-    cached.response.encoded("gzip")
-    answers.update_size(cached)
-    (later,) = answered(answers, query)
-    assert later.response is not cached.response
 
 
 def test_size_of_a_parsed_request() -> None:

@@ -14,7 +14,6 @@ from schema.api import API
 from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest
-from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_answers import HistoryAnswers
 from snapshots.catalog.library import Library
@@ -122,7 +121,7 @@ async def test_explanations_are_shared_and_do_not_delay_loading(
     """In separate threads; requests that join one wait longer than the patience of the lane."""
     explaining = Calls(monkeypatch, Library, "_make_explanation")
     explaining.may_go_on.clear()
-    lanes = Lanes.of(Settings(queue_seconds=0.4))
+    lanes = Lanes.of_server(patience=0.4)
     execution = execution_of(demo_catalog, lanes)
     base, head, *_, oldest = execution._catalog.history.digests
     pair = f'compare(base: "{base}", head: "{head}")'

@@ -124,7 +124,6 @@ def strict(demo_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         graphiql=False,
         metrics=False,
         introspection=False,
-        suggestions=False,
     )
     with application(settings) as client:
         yield client

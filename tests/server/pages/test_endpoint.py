@@ -16,7 +16,10 @@ from starlette.routing import compile_path
 from starlette.types import Scope
 
 from server.app import create_app
+from server.asgi import responses
+from server.asgi.admission import Outgoing
 from server.asgi.allowances import Allowances
+from server.asgi.lanes import Lanes
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
 from server.pages.documents import DocumentAnswer
@@ -124,11 +127,9 @@ def test_pages_have_an_allowance(small: str) -> None:
     assert statuses == [200, 200, 429, 200]
 
 
-@pytest.mark.parametrize("limit", [Settings(max_cost=1), Settings(max_document_bytes=10)])
-def test_pages_beyond_the_limits(small: str, limit: Settings) -> None:
-    """With limits too low for any page, every page and form explains the error."""
-    settings = replace(limit, catalog=small)
-    with application(settings) as client:
+def test_pages_beyond_the_limits(small: str) -> None:
+    """With a limit too low for any page, every page and form explains the error."""
+    with application(Settings(catalog=small, max_cost=1)) as client:
         pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/hash")]
         pages += [shown(client, "/check"), Shown(client.post("/check", files={"text": b"[]"}))]
     for page in pages:
@@ -164,10 +165,12 @@ def test_concurrent_requests_share_a_page(
     monkeypatch.setattr(Renderer, "page", render)
     monkeypatch.setattr(Execution, "weigh", weigh_late)
     monkeypatch.setattr(Allowances, "charge", charge)
+    lanes = Lanes.of_server(patience=PATIENCE)
+    monkeypatch.setattr(Lanes, "of_server", lambda: lanes)
 
     async def requests() -> None:
         # A refresh of the catalog in between could invalidate the cached page.
-        app = create_app(Settings(catalog=small, refresh=3_000, queue_seconds=PATIENCE))
+        app = create_app(Settings(catalog=small, refresh=3_000))
         async with app.router.lifespan_context(app):
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
@@ -215,13 +218,15 @@ def test_disconnected_client_is_sent_nothing(
     assert f"{method} {path} 499 0B" in capsys.readouterr().err
 
 
-def test_pages_for_slow_readers_are_bounded(small: str) -> None:
-    """While a large page is in transit, another is refused by a small one."""
+def test_pages_for_slow_readers_are_bounded(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a large page is in transit, another is refused by a text."""
+    monkeypatch.setattr("server.app.Outgoing", lambda admission: Outgoing(admission, 1))
+    monkeypatch.setattr(responses, "PIECE", 10_000)
     many = "&".join(f"stacks={'x' * 60}{number}" for number in range(110))
     statuses: list[int] = []
 
     async def requests() -> None:
-        app = create_app(Settings(catalog=small, sending_bytes=1))
+        app = create_app(Settings(catalog=small))
 
         async def respond(query: str, is_read: asyncio.Event | None = None) -> None:
             async def send(message: Any) -> None:

@@ -16,8 +16,8 @@ from starlette.routing import compile_path
 
 from schema.api import API
 from schema.limits import Limits
+from server.asgi.admission import Admission, Outgoing
 from server.asgi.lanes import Lanes
-from server.asgi.room import Outgoing
 from server.pages import exports
 from server.pages.documents import IS_PAGE, DocumentAnswer
 from server.pages.exports import Export, cell, csv_body, csv_head, file_name, json_lines, table_of
@@ -253,7 +253,7 @@ def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:
     async def reading() -> None:
         run = AsyncMock(side_effect=endless)
         runner = Mock(lanes=lanes, run=run, is_affordable=AsyncMock(return_value=True))
-        outgoing, sent = Outgoing(1 << 30), list[int]()
+        outgoing, sent = Outgoing(Admission()), list[int]()
         enough = asyncio.Event()
 
         async def send(message: MutableMapping[str, Any]) -> None:
