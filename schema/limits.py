@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The limits of every request, which operators can configure; each is the largest value
-    allowed.
-    """
+    """The limits of every request; each is the largest value allowed."""
 
     max_document_bytes: int = 64_000
     """Size of a document in UTF-8, in bytes."""

@@ -180,7 +180,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def limits(self) -> Limits:
-        """Return the limits of one request."""
+        """Return the limits of one request, of which that of the cost is a setting."""
         return Limits(max_cost=self.max_cost)
 
     def reading(self) -> ReadSettings:

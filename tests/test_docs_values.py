@@ -12,8 +12,20 @@ from msgspec.structs import fields
 from docs.generated import WRITERS
 from schema import api as public_api
 from schema.context import MAX_CONTENTS
+from schema.limits import Limits
+from server.asgi.admission import (
+    BODY_SECONDS,
+    LARGE_BODY,
+    MAX_PIECES,
+    MAX_SENDING,
+    MAX_UNFINISHED,
+    MAX_UPLOADS,
+    PIECE,
+    SEND_SECONDS,
+)
 from server.cli import FAULT, INTERRUPTED, UNREAD
 from server.commands.imports import _NOT_NOTIFIED
+from server.commands.service import KEEP_ALIVE_SECONDS
 from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
 from server.pages.filters import MAX_MISSING
 from server.settings import Settings, variable_of
@@ -84,6 +96,23 @@ SENTENCES = {
     "history.md": (f"The {WORDS[MAX_CHANGED]} packages with the most changed specs are listed",),
     "keeping.md": (
         f"from `{MIN_AGE // timedelta(hours=1)}h` to `{MAX_AGE // timedelta(days=1)}d`",
+    ),
+    "limits.md": (
+        f"at most {MAX_UNFINISHED} requests",
+        f"within {BODY_SECONDS:g} s and in at most {MAX_PIECES:,} pieces",
+        f"Up to {MAX_UPLOADS} requests with bodies over {LARGE_BODY >> 10} KiB",
+        f"Responses over {PIECE >> 10} KiB share {MAX_SENDING >> 20} MiB",
+        f"within {SEND_SECONDS:g} s is dropped",
+        f"idle for {KEEP_ALIVE_SECONDS} s",
+        f"{Limits.max_document_bytes:,} bytes, {Limits.max_tokens:,} tokens, {Limits.max_depth} ",
+        f"names of {Limits.max_name_length} characters",
+        f"{Limits.max_aliases} aliases, {Limits.max_root_fields} root fields, "
+        f"{Limits.max_selections:,} fields",
+        f"{Limits.max_variable_bytes:,} bytes, {Limits.max_variable_depth} levels, lists of "
+        f"{Limits.max_list_length:,} values, texts of {Limits.max_text_length:,} characters, "
+        f"{Limits.max_filter_values} values in a filter",
+        f"{Limits.max_revisions} revisions whose contents are queried, {Limits.max_seconds:g} s",
+        f"{Limits.max_answer_bytes >> 20} MiB, {Limits.max_errors} errors",
     ),
     "lock-files.md": (
         f"{MAX_BYTES >> 20} MiB and {MAX_SPECS:,} specs",
