@@ -24,9 +24,9 @@ from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.asgi import exchanges
-from server.asgi.admission import Admission, Bodies, Outgoing
+from server.asgi.admission import MAX_UNFINISHED, Admission, Bodies, Outgoing
 from server.asgi.allowances import Allowances
-from server.asgi.lanes import Lanes
+from server.asgi.lanes import PATIENCE, Lanes
 from server.asgi.responses import ResponseSender
 from server.asgi.static_folder import STATIC, documentation_at, files_below
 from server.feeds import FEEDS_PREFIX, FeedsEndpoint
@@ -81,11 +81,16 @@ class _GraphQLFirst(msgspec.Struct, frozen=True, eq=False):
 
 
 def create_app(
-    settings: Settings, addresses: Callable[[str, Query], Address] = Address
+    settings: Settings,
+    addresses: Callable[[str, Query], Address] = Address,
+    *,
+    patience: float = PATIENCE,
+    max_unfinished: int = MAX_UNFINISHED,
 ) -> Application:
     """Build the application. The catalog is first read when the application starts.
 
     ``addresses`` returns the address of a page from a path and a query; its links are made from it.
+    Work waits for a thread for up to ``patience`` seconds, in at most ``max_unfinished`` requests.
     """
     catalog = Catalog(settings.catalog, retry_seconds=_RETRY_SECONDS)
     tracing = tracing_from(settings)
@@ -98,8 +103,8 @@ def create_app(
     )
     is_trusted = exchanges.trusted_among(settings.trusted_proxies)
     watch = CatalogWatch(catalog, settings.refresh)
-    lanes = Lanes.of_server()
-    admission = Admission()
+    lanes = Lanes.of_server(patience)
+    admission = Admission(max_unfinished)
     is_open = settings.introspection
     api = API(settings.limits(), introspection=is_open, suggestions=is_open)
     execution = Execution(api, catalog, library, lanes)

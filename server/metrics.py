@@ -9,7 +9,7 @@ import os
 import resource
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
@@ -110,14 +110,18 @@ def _bounded(label: str, labels: set[str]) -> str:
     return label
 
 
+_count_of, _times_of = cache(REQUESTS.labels), cache(SECONDS.labels)
+"""Looking up labels takes longer than counting."""
+
+
 def note(exchange: Exchange) -> None:
     """Count an exchange."""
-    REQUESTS.labels(str(exchange.status)).inc()
+    _count_of(exchange.status).inc()
     ANSWER_BYTES.inc(exchange.num_bytes)
     if exchange.code is not None:
         REFUSED.labels(_bounded(exchange.code, _codes)).inc()
     operation = _bounded(exchange.operation or OTHER, _operations)
-    SECONDS.labels(operation).observe(exchange.seconds)
+    _times_of(operation).observe(exchange.seconds)
 
 
 _OF_LIBRARY = (
@@ -177,8 +181,8 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
             "histories": self.execution.history_answers,
             "rows": self.execution.api.rows,
         }
-        for name, cache in caches.items():
-            CACHE_BYTES.labels(name).set(cache.num_bytes)
+        for name, kept in caches.items():
+            CACHE_BYTES.labels(name).set(kept.num_bytes)
         FRAMES.set(self.library.frames.num_cached)
         REFRESH_AGE.set(self.watch.age)
         PROCESSES.set(1)

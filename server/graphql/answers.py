@@ -81,6 +81,14 @@ class Answers:
         executed = await self._execution.execute(parsed.request, parsed.weight)
         return self._keep(parsed, key, executed)
 
+    def cached(self, received: requests.RequestBytes) -> Answer | None:
+        """Return the answer to a request if it is cached under exactly these bytes."""
+        parsed = self._parsed.get(received)
+        answer = None if parsed is None else self._cached(parsed)
+        if answer is not None:
+            self.responses.num_hits += 1
+        return answer
+
     async def read(self, received: requests.RequestBytes) -> requests.ParsedRequest:
         """Return the parsed request; raise BadRequest if it is invalid.
 

@@ -92,9 +92,11 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                     headers=((b"allow", _ALLOW),),
                 )
             request = _request_bytes(method, content, headers)
-            answer = await exchanges.unless_disconnected(
-                receive, self.answers.answer(request, charge)
-            )
+            answer = self.answers.cached(request)
+            if answer is None:
+                answer = await exchanges.unless_disconnected(
+                    receive, self.answers.answer(request, charge)
+                )
             exchanges.note_answer(scope, answer)
             await self.sender.send(answer.response, scope, send)
         except BadRequest as error:

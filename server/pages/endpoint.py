@@ -84,9 +84,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
 
         async def page() -> PageResponse:
             self.runner.allowances.count_request(request.scope)
-            return await self.runner.lanes.light.run(
-                partial(error_pages.nowhere, self.renderer, request.scope)
-            )
+            return error_pages.nowhere(self.renderer, request.scope)
 
         return partial(self.answer, page())
 

@@ -1,5 +1,6 @@
 """Exports of sites: each answer, page and feed is requested from a server in this process."""
 
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -54,10 +55,11 @@ async def server_of(settings: Settings, links: SiteLinks) -> AsyncIterator[httpx
             frame_ancestors=(),
             requests_per_minute=0,
             cost_per_minute=0,
-            queue_seconds=_PATIENCE,
             refresh=_PATIENCE,
         ),
         links.address,
+        patience=_PATIENCE,
+        max_unfinished=sys.maxsize,  # the requests of one iteration of the loop count together
     )
     async with (
         app.router.lifespan_context(app),

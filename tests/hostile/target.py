@@ -34,7 +34,6 @@ SMALL_CACHES: Mapping[str, Any] = {
     "response_cache": 32 << 20,
     "frame_cache": 128 << 20,
     "comparison_cache": 96 << 20,
-    "sending_bytes": 64 << 20,
 }
 """Settings for little memory; the data of one comparison fits into each cache."""
 

@@ -62,10 +62,10 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Record servers instead of running them."""
     started: list[Run] = []
 
-    def run(factory: str, *, host: str, port: int, workers: int, **_options: object) -> None:
+    def run(target: str, *, host: str, port: int, workers: int, **_options: object) -> None:
         with socket.create_server((host, port)):  # the port is free
             url = f"http://{host}:{port}"
-            started.append((factory, url, workers, settings_from(os.environ)))
+            started.append((target, url, workers, settings_from(os.environ)))
 
     monkeypatch.setattr("uvicorn.run", run)
     return started

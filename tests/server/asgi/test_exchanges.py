@@ -171,7 +171,7 @@ def test_server_is_idle_after_clients_disconnect(
             running.pop()
 
     monkeypatch.setattr(API, "execute", endless)
-    monkeypatch.setattr(Lanes, "of_server", lambda: lanes)
+    monkeypatch.setattr(Lanes, "of_server", lambda _patience: lanes)
     heavy = "query never { revision { packages(first: 100) { nodes { specs(first: 100) { nodes "
     body = f'{{"query": "{heavy} {{ hash variants }} }} }} }} }} }}"}}'.encode()
     head = (
