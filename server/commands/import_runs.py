@@ -19,7 +19,7 @@ from server.terminal.printing.commits import imported_text
 from server.terminal.printing.listings import publication_facts, publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.webhooks import Notifier
-from snapshots.catalog import catalog, pairs, parallel_import, recipes_import, workers
+from snapshots.catalog import catalog, pairs, parallel_import, recipes_import
 from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
@@ -28,6 +28,7 @@ from snapshots.sources.git import page_history
 from snapshots.sources.reports import Report
 from snapshots.spack.names import checked_line
 from snapshots.texts import quoted
+from snapshots.workers import check_cluster
 
 _REVISIONS_AT_ONCE = 64
 """Number of revisions of a history published at once; an interrupted import loses no more."""
@@ -40,7 +41,7 @@ class ImportRun:
 
     def __init__(self, location: str, options: ImportOptions) -> None:
         if options["cluster"]:
-            workers.check_cluster(options["cluster"])
+            check_cluster(options["cluster"])
         self._options = options
         self._catalog = catalog.Catalog(location)
         self._settings = settings_from(os.environ)

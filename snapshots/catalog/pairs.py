@@ -7,13 +7,13 @@ from functools import partial
 import msgspec
 
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.catalog.workers import mapping
 from snapshots.changes.diff import Comparison
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import StoredChanges, as_stored, changes_to_store
 from snapshots.errors import CachelogError
 from snapshots.history import Neighbours, Pair
 from snapshots.notes import stories
+from snapshots.workers import mapping
 
 ROWS_AT_ONCE = 48_000
 """The minimum number of changes in a batch that is written; eight such runs become one."""

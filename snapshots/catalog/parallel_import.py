@@ -16,7 +16,6 @@ import msgspec
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.catalog.workers import mapping
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.sources.buildcache.reader import named_stack
@@ -24,6 +23,7 @@ from snapshots.sources.parts import Indivisible, Part, PartExecutor, PartRead, R
 from snapshots.sources.readers import read_locations
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
+from snapshots.workers import mapping
 
 Published = TypeVar("Published")
 

@@ -20,7 +20,6 @@ from snapshots.catalog.recipes_tables import RECIPES_TABLES
 from snapshots.catalog.removal import Contents, unnamed
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_mend
 from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
-from snapshots.catalog.workers import mapping
 from snapshots.changes import stored_changes
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.contents import Content
@@ -31,6 +30,7 @@ from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, Re
 from snapshots.sources.reports import Progress, Report
 from snapshots.spack.names import ROOT_STACK
 from snapshots.texts import counted, short_digest, short_pair, size
+from snapshots.workers import mapping
 
 # -- findings
 

@@ -4,8 +4,6 @@ from multiprocessing import forkserver, get_context
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
-from snapshots.catalog.workers import _uninterrupted
-
 MODULES = [
     "hypothesis",
     "pytest",
@@ -22,6 +20,5 @@ def begin_anew() -> ForkServerContext:
     server._forkserver._stop()
     context = get_context("forkserver")
     context.set_forkserver_preload(MODULES)
-    with _uninterrupted():  # as pools start it, which use it from now on
-        forkserver.ensure_running()
+    forkserver.ensure_running()  # pools use it from now on
     return context

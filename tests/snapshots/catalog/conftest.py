@@ -1,7 +1,6 @@
 """Fixtures: a small catalog, processes that import, contents that share their rows."""
 
 from collections.abc import Iterator
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
@@ -9,15 +8,9 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
-from tests.snapshots import forks, overlays
+from tests.snapshots import overlays
 from tests.snapshots.removal_catalogs import published
 from tests.snapshots.templates import copied
-
-
-@pytest.fixture(scope="session")
-def processes() -> ForkServerContext:
-    """Return a context whose processes start fast, because modules are already imported."""
-    return forks.begin_anew()
 
 
 @pytest.fixture

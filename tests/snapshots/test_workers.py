@@ -2,21 +2,17 @@
 
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from multiprocessing import Pipe, forkserver, get_context
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from time import monotonic, sleep
-from typing import Any
 
 import pytest
 
-from snapshots.catalog import workers
 from snapshots.errors import CatalogError, InvalidArgument, SourceError
-from tests.snapshots import forks
+from snapshots.workers import check_cluster, mapping
 
 LOCATION = "there"
 
@@ -26,26 +22,23 @@ def process_id(_item: object = None) -> int:
     return os.getpid()
 
 
-def blocks_interrupts() -> bool:
-    """Return whether this process blocks interrupts."""
-    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+def ignores_interrupts(_item: object) -> bool:
+    """Return whether Ctrl+C has no effect on this process."""
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def environment() -> tuple[str, str | None]:
+def environment(_item: object) -> tuple[str, str | None]:
     """Return the working directory of this process, and an environment variable."""
     return os.getcwd(), os.environ.get("CACHELOG_TEST_WHERE")  # noqa: PTH109
 
 
+@pytest.mark.usefixtures("processes")
 def test_interrupts_do_not_reach_workers() -> None:
-    """They are blocked before a worker runs its first line; its parent still receives them."""
-    stopped: Any = forkserver
-    stopped._forkserver._stop()  # another test may have started it otherwise
-    try:
-        with workers.processes(1, LOCATION, process_id) as pool:
-            assert pool.submit(blocks_interrupts).result()
-    finally:
-        forks.begin_anew()
-    assert not blocks_interrupts()
+    """Their parent still receives them."""
+    with mapping(ignores_interrupts, LOCATION, range(2), jobs=2) as results:
+        assert all(results)
+    assert not ignores_interrupts(None)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 @pytest.mark.usefixtures("processes")
@@ -55,13 +48,13 @@ def test_environment_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
         monkeypatch.setenv("CACHELOG_TEST_WHERE", name)
-        with workers.processes(1, LOCATION, process_id) as pool:
-            assert pool.submit(environment).result() == (str(tmp_path / name), name)
+        with mapping(environment, LOCATION, range(2), jobs=2) as results:
+            assert {*results} == {(str(tmp_path / name), name)}
 
 
-def _start_one(connection: Connection) -> None:
-    with workers.processes(1, LOCATION, process_id) as pool:
-        connection.send(pool.submit(workers.call, None).result())
+def _start_two(connection: Connection) -> None:
+    with mapping(process_id, LOCATION, range(2), jobs=2) as results:
+        connection.send(next(results))
         sleep(60)
 
 
@@ -69,7 +62,7 @@ def test_workers_exit_with_their_parent() -> None:
     """They do not wait for work after their parent was killed."""
     context = get_context("spawn")
     received, sent = context.Pipe(duplex=False)
-    parent = context.Process(target=_start_one, args=(sent,))
+    parent = context.Process(target=_start_two, args=(sent,))
     parent.start()
     number = received.recv()
     assert is_running(number)
@@ -90,30 +83,10 @@ def is_running(number: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-@pytest.fixture
-def restored_signal() -> Iterator[None]:
-    """Restore the handler of Ctrl+C afterwards."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("restored_signal")
-def test_start_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ignores interrupts, and exits when its parent closes the connection."""
-    ends = SimpleQueue[int]()
-    monkeypatch.setattr(os, "_exit", ends.put)
-    monkeypatch.setattr(workers, "_functions", [])
-    watched, parent = Pipe(duplex=False)
-    before = Path.cwd()
-    workers._start(watched, os.environ.copy(), "/", process_id)
-    assert workers.call(None) == os.getpid()
-    assert Path.cwd() == Path("/")
-    os.chdir(before)
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    assert ends.empty()
-    parent.close()
-    assert ends.get(timeout=30) == 1
+def process_id_or_sleep(number: int) -> int:
+    """Return the id of this process, first sleeping for a minute unless the number is 0."""
+    sleep(60 if number else 0)
+    return os.getpid()
 
 
 @pytest.mark.usefixtures("processes")
@@ -123,58 +96,14 @@ def test_errors_end_running_work(error: type[BaseException]) -> None:
     started, numbers = monotonic(), list[int]()
 
     def fail_in_pool() -> None:
-        with workers.processes(1, LOCATION, process_id) as pool:
-            numbers.append(pool.submit(workers.call, None).result())
-            pool.submit(sleep, 60)
+        with mapping(process_id_or_sleep, LOCATION, range(3), jobs=2) as results:
+            numbers.append(next(results))
             raise error
 
     with pytest.raises(error):
         fail_in_pool()
     assert not is_running(*numbers)
     assert monotonic() - started < 30
-
-
-@pytest.mark.usefixtures("restored_signal")
-def test_interrupts_are_deferred_while_a_process_starts() -> None:
-    """Also one that another thread receives: otherwise nothing would end the new process."""
-    reached: list[str] = []
-
-    def take_interrupt() -> None:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        signal.raise_signal(signal.SIGINT)
-
-    def start() -> None:
-        with workers._uninterrupted():
-            other = Thread(target=take_interrupt)
-            other.start()
-            other.join()
-            reached.append("the end of the block")
-        reached.append("what follows it")
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    assert reached == ["the end of the block"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-def test_processes_without_a_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are spawned on systems other than Linux: threads of Arrow may not survive forks."""
-    assert not isinstance(workers._context(__name__), workers.UninterruptibleContext)
-    monkeypatch.setattr("sys.platform", "darwin")
-    assert isinstance(workers._context(__name__), workers.UninterruptibleContext)
-
-
-def test_deleted_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers stay in their initial directory."""
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    assert workers._folder() is None
-
-
-# -- mapping
 
 
 def number_and_place(number: int) -> tuple[int, bool]:
@@ -214,7 +143,7 @@ def test_results_of_workers(
 ) -> None:
     """They are in the order of the items; one job or item needs no other process."""
     monkeypatch.setenv("CACHELOG_TEST_FIRST", str(os.getpid()))
-    with workers.mapping(number_and_place, LOCATION, items, jobs=jobs) as results:
+    with mapping(number_and_place, LOCATION, items, jobs=jobs) as results:
         assert list(results) == [(number, elsewhere) for number in items]
 
 
@@ -224,7 +153,7 @@ def test_error_of_a_worker() -> None:
     seen: list[int] = []
     with (
         pytest.raises(SourceError) as caught,
-        workers.mapping(fail, LOCATION, range(4), jobs=2) as results,
+        mapping(fail, LOCATION, range(4), jobs=2) as results,
     ):
         seen.extend(results)
     assert seen == [0, 1]
@@ -237,7 +166,7 @@ def test_killed_worker() -> None:
     """The error states the remedy."""
     with (
         pytest.raises(CatalogError, match=r"there: one of the processes .* with fewer jobs"),
-        workers.mapping(die, LOCATION, range(4), jobs=2) as results,
+        mapping(die, LOCATION, range(4), jobs=2) as results,
     ):
         list(results)
 
@@ -245,7 +174,7 @@ def test_killed_worker() -> None:
 @pytest.mark.usefixtures("processes")
 def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
     """A slow consumer limits the number of results in memory."""
-    with workers.mapping(partial(touch, tmp_path), LOCATION, range(200), jobs=2) as results:
+    with mapping(partial(touch, tmp_path), LOCATION, range(200), jobs=2) as results:
         assert next(results) == 0
         sleep(1)
         assert len(list(tmp_path.iterdir())) <= 5
@@ -257,14 +186,14 @@ def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
 def test_invalid_addresses(address: str) -> None:
     """They are refused before anything starts."""
     with pytest.raises(InvalidArgument, match=r"--cluster: .* is not of the form ray://HOST:PORT"):
-        workers.check_cluster(address)
+        check_cluster(address)
 
 
 def test_cluster_without_daft(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names what to install."""
-    monkeypatch.setattr("snapshots.catalog.workers.find_spec", lambda _name: None)
+    monkeypatch.setattr("snapshots.workers.find_spec", lambda _name: None)
     with (
         pytest.raises(InvalidArgument, match=r"install 'cachelog\[cluster\]'"),
-        workers.mapping(number_and_place, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
+        mapping(number_and_place, LOCATION, [1], cluster="ray://127.0.0.1:10001"),
     ):
         pass

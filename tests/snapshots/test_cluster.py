@@ -1,17 +1,14 @@
 """The Daft program on a cluster: the actors, and the calls of Ray."""
 
-import pickle
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from snapshots.catalog.workers import mapping
 from snapshots.errors import CatalogError, SourceError
+from snapshots.workers import mapping
 
 pytest.importorskip("daft")
-
-from snapshots.catalog.cluster import _Worker
 
 ADDRESS = "ray://127.0.0.1:10001"
 
@@ -19,7 +16,7 @@ ADDRESS = "ray://127.0.0.1:10001"
 def halve(number: int) -> int:
     """Return half of a number; raise an error for odd numbers."""
     if number % 2:
-        raise SourceError("there", f"{number} is odd")
+        raise SourceError("there", f"{number} is odd", line=7)
     return number // 2
 
 
@@ -34,23 +31,14 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     ray = SimpleNamespace(cluster_resources=lambda: {"CPU": 3.0})
     monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr("snapshots.catalog.workers.check_cluster", lambda _address: None)
+    monkeypatch.setattr("snapshots.workers.check_cluster", lambda _address: None)
     monkeypatch.setattr("daft.set_runner_ray", set_runner)
     return addresses
 
 
-def test_worker_returns_pickled_results() -> None:
-    """Errors of cachelog are results, too: Daft would lose their attributes."""
-    worker = _Worker(halve)
-    assert pickle.loads(worker(pickle.dumps(8))) == 4  # noqa: S301
-    error = pickle.loads(worker(pickle.dumps(7)))  # noqa: S301
-    assert (type(error), str(error)) == (SourceError, "there: 7 is odd")
-
-
-def test_results_of_a_cluster(cluster: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_a_cluster(cluster: list[str]) -> None:
     """They are in the order of the items, also if there are more than one program takes."""
-    monkeypatch.setattr("snapshots.catalog.cluster._AT_ONCE", 2)
-    numbers = range(0, 14, 2)
+    numbers = range(0, 160, 2)
     with mapping(halve, "there", numbers, cluster=ADDRESS) as results:
         assert list(results) == [number // 2 for number in numbers]
     assert cluster == [ADDRESS]
@@ -73,7 +61,7 @@ def test_failure_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_error_on_a_cluster() -> None:
     """It is raised as it is by a local program."""
     with (
-        pytest.raises(SourceError, match="there: 3 is odd"),
+        pytest.raises(SourceError, match="there, line 7: 3 is odd"),
         mapping(halve, "there", [2, 3, 4], cluster=ADDRESS) as results,
     ):
         list(results)
