@@ -134,7 +134,7 @@ class API:
         """Return whether a request's document and cost are cached."""
         if not self.documents.is_known(query):
             return False
-        return self.documents.get(query).is_estimated(operation_name, variables)
+        return self.documents.get(query).is_estimated(graphql_schema, operation_name, variables)
 
     def is_light(self, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
         """Return whether a request takes at most a few milliseconds if all data is in memory.

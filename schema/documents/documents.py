@@ -6,6 +6,7 @@ reference cycles, which only the garbage collector frees. It stops every thread 
 """
 
 from collections.abc import Callable, Collection, Mapping
+from hashlib import sha256
 from threading import Lock
 from typing import Any
 
@@ -111,12 +112,8 @@ MAX_CACHED_BYTES = 32_000_000
 # Measured: 120 to 280 bytes per token, including its node and location.
 _BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 300, 1_500
 _ESTIMATES = 32
-_KEY_VALUES = 20
-"""Maximum number of variables with which estimates are cached; larger keys take too much memory."""
-
-MAX_WEIGHED = 64
-"""Maximum number of objects in a list of a variable whose contents are part of an estimate's key.
-"""
+_READS = 4
+"""Maximum number of sets of variables that an operation's estimates depend on, by directives."""
 
 _LOCK = Lock()
 """The lock for the estimates of all documents; it is only held briefly."""
@@ -156,7 +153,8 @@ class Document:
         self._num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
         self._compiled: Operations | None = None
-        self._estimates: LRUCache[tuple[Any, ...], Estimate] | None = None
+        self._estimates: LRUCache[bytes, Estimate] | None = None
+        self._reads: dict[int, set[frozenset[str]]] = {}
 
     @property
     def num_bytes(self) -> int:
@@ -204,78 +202,72 @@ class Document:
         """Return the cost of an operation; NOTHING if it cannot be executed.
 
         ``variables`` are those that it declares, within the limits. The latest estimates are cached
-        by the properties of the variables that determine sizes: except for names of fields of the
-        schema, the keys contain no text of the request.
+        by the values of those variables that they depend on.
         """
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return NOTHING
-        key = _key(operation, variables or {})
-        estimated = self._cached_estimate(key)
+        coerced = _coerced(schema, operation, variables)
+        if coerced is None:
+            return NOTHING  # the executor reports the error
+        estimated = self._cached_estimate(operation, coerced)
         if estimated is None:
-            coerced: Mapping[str, Any] = {}
-            if operation.variable_definitions:
-                values = graphql.get_variable_values(
-                    schema, operation.variable_definitions, dict(variables or {}), max_errors=1
-                )
-                if isinstance(values, list):
-                    return NOTHING  # the executor reports the error
-                coerced = values.coerced
-            estimated = estimate(schema, self.node, operation, coerced)
-            if len(key) <= _KEY_VALUES:
-                with _LOCK:
-                    self._estimates = self._estimates or LRUCache(_ESTIMATES)
-                    self._estimates[key] = estimated
+            estimated, names = estimate(schema, self.node, operation, coerced)
+            with _LOCK:
+                self._estimates = self._estimates or LRUCache(_ESTIMATES)
+                reads = self._reads.setdefault(_place(operation), set())
+                if names in reads or len(reads) < _READS:
+                    reads.add(names)
+                    self._estimates[_key(operation, names, coerced)] = estimated
         return estimated
 
-    def is_estimated(self, name: str | None, variables: Mapping[str, Any] | None) -> bool:
-        """Return whether the estimate for such variables is cached."""
+    def is_estimated(
+        self, schema: graphql.GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
+    ) -> bool:
+        """Return whether the estimate for these variables is cached."""
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return True
-        return self._cached_estimate(_key(operation, variables or {})) is not None
+        coerced = _coerced(schema, operation, variables)
+        return coerced is None or self._cached_estimate(operation, coerced) is not None
 
-    def _cached_estimate(self, key: tuple[Any, ...]) -> Estimate | None:
+    def _cached_estimate(
+        self, operation: graphql.OperationDefinitionNode, coerced: Mapping[str, Any]
+    ) -> Estimate | None:
+        if self._estimates is None:
+            return None
         with _LOCK:
-            estimated: Estimate | None = self._estimates.get(key) if self._estimates else None
-        return estimated
+            for names in self._reads.get(_place(operation), ()):
+                estimated: Estimate | None = self._estimates.get(_key(operation, names, coerced))
+                if estimated is not None:
+                    return estimated
+        return None
+
+
+def _coerced(
+    schema: graphql.GraphQLSchema,
+    operation: graphql.OperationDefinitionNode,
+    variables: Mapping[str, Any] | None,
+) -> Mapping[str, Any] | None:
+    """Return the coerced variables; None if they do not have the declared types."""
+    if not operation.variable_definitions:
+        return {}
+    values = graphql.get_variable_values(
+        schema, operation.variable_definitions, dict(variables or {}), max_errors=1
+    )
+    return None if isinstance(values, list) else values.coerced
+
+
+def _place(operation: graphql.OperationDefinitionNode) -> int:
+    return operation.loc.start if operation.loc else 0
 
 
 def _key(
-    operation: graphql.OperationDefinitionNode, variables: Mapping[str, Any]
-) -> tuple[Any, ...]:
-    """Return the key that determines the cost of an operation: its position, and sizes in its
-    variables.
-    """
-    names = [definition.variable.name.value for definition in operation.variable_definitions or ()]
-    place = operation.loc.start if operation.loc else 0
-    return place, *(_shape(variables[name]) if name in variables else "" for name in names)
-
-
-def _shape(value: Any) -> Any:
-    """Return the properties of a variable's value that determine costs: numbers, lengths, and names
-    of fields.
-    """
-    if isinstance(value, str):
-        return "text", value.count("%") + value.count("^")
-    if isinstance(value, dict):
-        return tuple((name, _shape(inner)) for name, inner in value.items())
-    if isinstance(value, list):
-        return "list", len(value), _content(value)
-    return type(value), value
-
-
-def _content(values: list[Any]) -> int | None:
-    """Return a hash of the objects in a short list; None if only its length determines the cost.
-
-    It is valid only within this process, and clients cannot construct collisions.
-    """
-    if len(values) > MAX_WEIGHED or not any(isinstance(value, dict) for value in values):
-        return None
-    try:
-        return hash(repr(values))
-    except RecursionError:
-        return None  # the limits refuse it
+    operation: graphql.OperationDefinitionNode, names: frozenset[str], coerced: Mapping[str, Any]
+) -> bytes:
+    """Return the key of an estimate: of the values of some variables, as long as any other."""
+    values = [(name, coerced[name]) for name in sorted(names) if name in coerced]
+    return sha256(repr((_place(operation), sorted(names), values)).encode()).digest()
 
 
 def _operations_of(node: graphql.DocumentNode) -> dict[str | None, graphql.OperationDefinitionNode]:

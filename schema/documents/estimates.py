@@ -15,6 +15,7 @@ import msgspec
 from schema.documents.bounds import refuse
 from schema.errors import bounded
 from schema.execution.budget import QUERY_TOO_LARGE
+from schema.execution.compiled import nodes_of
 from schema.fields import many, relay
 from schema.fields.cost import ArgumentCost, ListLength, NumberArgument, cost_of, usual_bytes
 from schema.limits import Limits
@@ -153,17 +154,22 @@ def estimate(
     document: graphql.DocumentNode,
     operation: graphql.OperationDefinitionNode,
     variables: Mapping[str, Any],
-) -> Estimate:
-    """Return the cost of an operation of a valid document, with its coerced variables."""
+) -> tuple[Estimate, frozenset[str]]:
+    """Return the cost of an operation of a valid document, with its coerced variables.
+
+    The second value has the names of the variables that the cost depends on. Any other values of
+    the others cost the same.
+    """
     root = schema.get_root_type(operation.operation)
     walk = _Walk(schema, document, variables)
     place = _Place(times=1, page=1, scope=0, scopes=1, is_rendered=False)
     whole = walk.below(root, operation.selection_set, place)
     units = round(REQUEST + whole.units)
     num_bytes, path_units = round(whole.num_bytes) + 2, round(whole.path_units)
-    return Estimate(
+    cost = Estimate(
         units, num_bytes, whole.path, path_units, round(walk.cached_units), walk.filter_values
     )
+    return cost, frozenset(walk.read)
 
 
 class _Walk:
@@ -180,6 +186,7 @@ class _Walk:
             if isinstance(definition, graphql.FragmentDefinitionNode)
         }
         self._variables = dict(variables)
+        self.read: set[str] = set()
         self.cached_units = 0.0
         self.filter_values = 0
         self._once: set[tuple[Any, ...]] = set()
@@ -328,6 +335,9 @@ class _Walk:
 
     def _value(self, node: Any) -> Any:
         if id(node) not in self._values:
+            for part in nodes_of([node]) if node else ():
+                if isinstance(part, graphql.VariableNode):
+                    self.read.add(part.name.value)
             value = node and graphql.value_from_ast_untyped(node, self._variables)
             self._values[id(node)] = None if value is graphql.Undefined else value
         return self._values[id(node)]

@@ -15,10 +15,15 @@ from graphql import (
     is_leaf_type,
     is_list_type,
     is_object_type,
+    parse,
+    validate,
     value_from_ast_untyped,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from schema.api import API, schema
+from schema.documents.documents import Document
 from schema.documents.estimates import NOTHING, Estimate
 from schema.fields.cost import ArgumentCost, stated_cost
 from schema.fields.relay import is_paged
@@ -329,7 +334,7 @@ def test_large_variables_are_not_light(value: object) -> None:
 
 
 def test_document_is_weighed_once_its_cost_is_cached() -> None:
-    """The cost is cached for variables of the same sizes."""
+    """The cost is cached for the values of the variables that it depends on."""
     cached_api = API()
     assert not cached_api.is_weighed(SIZED, None, {"n": 1})
     cached_api.documents.get(SIZED)
@@ -339,6 +344,73 @@ def test_document_is_weighed_once_its_cost_is_cached() -> None:
     assert not cached_api.is_weighed(SIZED, None, {"n": 2})
     cached_api.documents.get("{ nope }")
     assert cached_api.is_weighed("{ nope }", None, None)
+
+
+RULED = """query(
+  $rule: RuleInput!, $rules: [RuleInput!]!, $forbidden: Forbidden, $measure: Measure,
+  $stack: String, $packages: [String!], $size: Int, $all: Boolean!, $query: String
+) {
+  compare(base: "a", head: "b") {
+    one: check(rules: [$rule]) { passed }
+    several: check(rules: $rules) { passed }
+    written: check(rules: [
+      { name: "a", forbidden: $forbidden, stack: $stack }
+      { name: "b", measure: $measure, atMost: "1", packages: $packages }
+      { name: "c", forbid: "hole", stack: "e4s" }
+    ]) @include(if: $all) { rules { breaches(first: $size) { message } } }
+    head { specs(first: $size, matching: $query) { totalCount } }
+  }
+}"""
+NAMES = st.sampled_from(["a", "b*", "a ^b ^c"])
+RULE_VALUES = st.fixed_dictionaries(
+    {"name": NAMES},
+    optional={
+        "forbidden": st.sampled_from(["HOLE", "COVERAGE_LOST", "PACKAGE_REMOVED"]),
+        "measure": st.sampled_from(["TWINS", "COVERAGE_LOST", "SPECS_ADDED"]),
+        "stack": NAMES,
+        "packages": st.lists(NAMES, max_size=3),
+        "matching": NAMES,
+        "require": NAMES,
+    },
+)
+RULED_VALUES = st.fixed_dictionaries(
+    {
+        "rule": RULE_VALUES,
+        "rules": st.lists(RULE_VALUES, max_size=3) | RULE_VALUES.map(lambda rule: [rule] * 70),
+        "all": st.booleans(),
+    },
+    optional={
+        "forbidden": st.sampled_from(["HOLE", "COVERAGE_LOST", None]),
+        "measure": st.sampled_from(["TWINS", "SPECS_ADDED"]),
+        "stack": NAMES,
+        "packages": st.lists(NAMES, max_size=3),
+        "size": st.sampled_from([None, 0, 1, 50, "1"]),
+        "query": NAMES,
+    },
+)
+
+
+@settings(deadline=None)
+@given(st.lists(RULED_VALUES, min_size=2, max_size=4))
+def test_cached_cost_equals_a_new_one(requests: list[dict[str, Any]]) -> None:
+    """Whatever variables the document had before: enums, scopes, long lists, bad values."""
+    node = parse(RULED)
+    kept = Document(RULED, node, ())
+    for variables in [*requests, *requests]:
+        fresh = Document(RULED, node, ())
+        assert kept.estimate(SCHEMA, None, variables) == fresh.estimate(SCHEMA, None, variables)
+
+
+def test_cost_of_rules_depends_on_their_values() -> None:
+    """An expensive rule does not cost what a cheap one of the same form does."""
+    assert validate(SCHEMA, parse(RULED)) == []
+    cached_api = API()
+    rule = {"name": "a", "measure": "SPECS_ADDED"}
+    cheap, dear = (
+        cached_api.cost(RULED, None, {"all": False, "rules": [], "rule": rule | {"measure": name}})
+        for name in ("SPECS_ADDED", "TWINS")
+    )
+    assert dear.units > cheap.units + 100_000
 
 
 FULL = (
