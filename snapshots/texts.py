@@ -25,9 +25,11 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB")
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun: 1 spec, 2,000 specs, 3 hashes."""
+    """Return a number with its noun: 1 spec, 2,000 specs, 3 hashes, 2 binaries."""
     if count == 1:
         return f"{count:,} {noun}"
+    if noun.endswith("ry"):
+        return f"{count:,} {noun[:-1]}ies"
     return f"{count:,} {noun}{'es' if noun.endswith('sh') else 's'}"
 
 

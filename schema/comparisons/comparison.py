@@ -127,6 +127,8 @@ class ComparisonSummary:
     - specs_removed: Hashes only in base.
     - specs_changed: Hashes on both sides with different facts.
     - specs_unchanged: Hashes without changes.
+    - binaries_replaced: Hashes on both sides whose binaries have different known checksums: built
+      again, or replaced.
     - num_stacks_added: Stacks only in head; null if the source of either side does not list stacks.
     - num_stacks_removed: Stacks only in base; null if the source of either side does not list
       stacks.
@@ -155,6 +157,7 @@ class ComparisonSummary:
     specs_removed: int
     specs_changed: int
     specs_unchanged: int
+    binaries_replaced: int
     num_stacks_added: int | None
     num_stacks_removed: int | None
     stacks_added: int = gql.deprecated(_NUM_STACKS.format("Added"))(field("Stacks only in head."))

@@ -62,6 +62,7 @@ def diff_command(
         "tuple[CoverageDimension, ...] | None",
         option(type=_DIMENSIONS, metavar="LIST"),
     ],
+    binaries: Flag,
     spec: Annotated[str | None, option(metavar="QUERY")],
     exit_code: Flag,
     catalog: str,
@@ -81,17 +82,23 @@ def diff_command(
     - stat: Print only counts, package by package.
     - coverage: Instead of specs, print the added and removed combinations of packages with these
       properties: {DIMENSIONS}, separated by commas.
+    - binaries: Instead of specs, print those whose binaries have another checksum under the same
+      hash: they were built again, or replaced.
     - spec: Instead of all specs, compare the one spec that this query in Spack's spec syntax
       matches on each side; of several, the root of a lock file.
     - exit_code: Exit with 1 if there are differences to show, with 0 if there are none, and with 2
       on an error.
     """
-    if stat and coverage is not None:
-        raise click.UsageError("--coverage and --stat exclude each other.")
+    if stat + binaries + (coverage is not None) > 1:
+        raise click.UsageError("--binaries, --coverage and --stat exclude each other.")
     hashes = parameters.two_hashes(base, head)
     are_specs = hashes is not None or spec is not None
     if are_specs and (
-        stat or coverage is not None or any(scope.values()) or (hashes and spec is not None)
+        stat
+        or binaries
+        or coverage is not None
+        or any(scope.values())
+        or (hashes and spec is not None)
     ):
         raise click.UsageError("Other options do not apply to two specs.")
     with console.faults_end_with(NOT_COMPARED, catches=exit_code):
@@ -99,7 +106,7 @@ def diff_command(
         if are_specs:
             differs = _diff_specs(catalog, refs, spec)
         else:
-            differs = _diff_sides(catalog, refs, scope, coverage, stat=stat)
+            differs = _diff_sides(catalog, refs, scope, coverage, stat=stat, binaries=binaries)
     if exit_code and differs:
         raise SystemExit(DIFFERS)
 
@@ -111,6 +118,7 @@ def _diff_sides(
     dimensions: "tuple[CoverageDimension, ...] | None",
     *,
     stat: bool,
+    binaries: bool,
 ) -> bool:
     """Print the changes between two sides; return whether there are any."""
     from server.terminal.printing import comparisons
@@ -121,6 +129,10 @@ def _diff_sides(
         document = partial(comparisons.coverage_document, compared, cells)
         console.print_result(document, comparisons.coverage_lines(compared, cells))
         return bool(cells)
+    if binaries:
+        document = partial(comparisons.binaries_document, compared)
+        console.print_result(document, comparisons.binaries_lines(compared))
+        return bool(compared.changes.binaries_replaced)
     document = partial(comparisons.difference_document, compared)
     lines = comparisons.difference_lines(compared, stat=stat)
     console.print_result(document, lines)

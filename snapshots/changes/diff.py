@@ -10,7 +10,7 @@ import numpy.typing as npt
 from snapshots.changes import pairings
 from snapshots.changes.package_changes import PackageChanges, list_package_changes
 from snapshots.changes.stack_changes import StackChanges, common_stacks
-from snapshots.frames.columns import Arrays, Mask, Rows
+from snapshots.frames.columns import Arrays, Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
@@ -216,6 +216,14 @@ class Comparison(Arrays):
         before, after = np.array([change.before]), np.array([change.after])
         (fields,) = pairings.field_changes(pairings.RowPairs(self.base, before, self.head, after))
         return fields
+
+    @property
+    def binaries_replaced(self) -> SpecChanges:
+        """The changes of hashes whose binaries have another known checksum on each side."""
+        places = rows_where(self.specs.of_kinds([SpecChangeKind.CHANGED]))
+        before, after = self.specs.before[places], self.specs.after[places]
+        pairs = pairings.RowPairs(self.base, before, self.head, after)
+        return self.specs.take(places[pairings.differs("checksum", pairs)])
 
     def changed_facts(self) -> dict[str, dict[str, int]]:
         """Return the number of persisting specs with another value, by package and changed fact."""

@@ -166,7 +166,7 @@ def changed(pairs: RowPairs) -> RowPairs:
     differing = pairs.where(before.take(pairs.base_rows) != after.take(pairs.head_rows))
     # A fact that only one side knows is not a change, but the fingerprints differ.
     return differing.where(
-        np.logical_or.reduce([_differs(name, differing) for name in COMPARED_FACTS])
+        np.logical_or.reduce([differs(name, differing) for name in COMPARED_FACTS])
     )
 
 
@@ -177,7 +177,7 @@ def field_changes(pairs: RowPairs) -> list[list[FieldChange]]:
         return changes
     for name in sorted(COMPARED_FACTS):
         before, after = pairs.base.columns[name], pairs.head.columns[name]
-        for place in np.flatnonzero(_differs(name, pairs)).tolist():
+        for place in np.flatnonzero(differs(name, pairs)).tolist():
             values = before.at(pairs.base_rows[place]), after.at(pairs.head_rows[place])
             changes[place].append(FieldChange(name, *(as_json(name, value) for value in values)))
     return changes
@@ -188,11 +188,11 @@ def count_changed_facts(pairs: RowPairs) -> npt.NDArray[np.int32]:
     packages, size = pairs.head.package.codes[pairs.head_rows], len(pairs.head.package.values)
     counts = np.empty((len(COMPARED_FACTS), size), np.int32)
     for number, name in enumerate(COMPARED_FACTS):
-        counts[number] = np.bincount(packages[_differs(name, pairs)], minlength=size)
+        counts[number] = np.bincount(packages[differs(name, pairs)], minlength=size)
     return counts
 
 
-def _differs(name: str, pairs: RowPairs) -> Mask:
+def differs(name: str, pairs: RowPairs) -> Mask:
     """Return where a fact differs; a fact that may be unknown must be known on both sides."""
     base, base_rows, head, head_rows = pairs.base, pairs.base_rows, pairs.head, pairs.head_rows
     before, after = getattr(base, name), getattr(head, name)

@@ -89,7 +89,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of packages, specs and stacks that were added, removed and changed.
 
     Total sizes are sums of the known sizes in bytes; None if no size is known. Numbers of stacks
-    are None if the source of either side has no stacks.
+    are None if the source of either side has no stacks. ``binaries_replaced`` counts the hashes
+    whose binaries have another known checksum on each side.
     """
 
     packages_added: int
@@ -104,6 +105,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     specs_removed: int
     specs_changed: int
     specs_unchanged: int
+    binaries_replaced: int
     stacks_added: int | None
     stacks_removed: int | None
     total_size_before: int | None
@@ -201,6 +203,7 @@ def _counts(comparison: Comparison) -> dict[str, Any]:
         "packages_unchanged": comparison.num_packages_unchanged,
         **{f"specs_{kind.value}": specs.count(kind) for kind in SpecChangeKind},
         "specs_unchanged": comparison.num_unchanged,
+        "binaries_replaced": len(comparison.binaries_replaced),
         "stacks_added": _num_stacks(comparison, StackChangeKind.ADDED),
         "stacks_removed": _num_stacks(comparison, StackChangeKind.REMOVED),
         "total_size_before": size_before,
@@ -438,6 +441,7 @@ def _highlights(log: Changelog, rebuilds: sections.Rebuilds) -> list[Sentence]:
             replaced=summary.specs_replaced,
             removed=_num_removed(log),
         ),
+        phrases.binaries_sentence(summary.binaries_replaced),
         phrases.packages_sentence(log.packages),
         phrases.size_sentence(summary.total_size_before, summary.total_size_after),
         phrases.stacks_sentence(log.stacks),

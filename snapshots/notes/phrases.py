@@ -250,6 +250,14 @@ def _values(versions: Sequence[str]) -> list[str]:
     return [piece for version in versions for piece in (", ", Value(version))][1:]
 
 
+def binaries_sentence(num_replaced: int) -> Sentence | None:
+    """Return a sentence about replaced binaries; None without one."""
+    if not num_replaced:
+        return None
+    were = "was" if num_replaced == 1 else "were"
+    return Sentence(f"{counted(num_replaced, 'binary')} {were} replaced under the same hash.")
+
+
 def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     """Return a sentence about the change of the total size; None if a side has no known sizes."""
     if before is None or after is None:

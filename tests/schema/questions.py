@@ -65,7 +65,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
     summary {{
       packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
       packagesRebuilt packagesChanged packagesUnchanged
-      specsAdded specsRemoved specsChanged specsUnchanged stacksAdded stacksRemoved
+      specsAdded specsRemoved specsChanged specsUnchanged binariesReplaced stacksAdded stacksRemoved
       numStacksAdded numStacksRemoved
       numPackagesBefore numPackagesAfter numSpecsBefore numSpecsAfter
       numStacksBefore numStacksAfter totalSizeBefore totalSizeAfter totalSizeDelta

@@ -197,3 +197,27 @@ def test_documented_commands_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyP
         result = cachelog(*shlex.split(line)[1:], catalog="other" if "--spec" in line else "tour")
         assert (result.code, result.err) == (int("--exit-code" in line), ""), line
         assert result.lines
+
+
+def test_replaced_binaries(tmp_path: Path) -> None:
+    """Another binary under the same hash is an event of its own: in diff, notes and JSON."""
+    spec = a_spec("zlib", name="zlib", checksum=f"sha256:{'a' * 64}")
+    other = msgspec.structs.replace(spec, checksum=f"sha256:{'b' * 64}")
+    snapshots = (
+        a_snapshot([state], "develop", day(number)) for number, state in enumerate((spec, other))
+    )
+    catalog = catalog_of(tmp_path / "catalog", *snapshots)
+    result = cachelog("diff", "--binaries", "--exit-code", catalog=catalog)
+    assert result.code == 1
+    text = " ".join(" ".join(result.lines).split())
+    assert f"= zlib {spec.hash}: {spec.checksum} → {other.checksum}" in text
+    assert result.lines[-1] == "1 binary replaced under the same hash"
+    document = cachelog("diff", "--binaries", "--json", catalog=catalog).json
+    facts = {"hash": spec.hash, "name": "zlib", "before": spec.checksum, "after": other.checksum}
+    assert document["binaries"] == [facts]
+    notes = cachelog("notes", "develop~1", "develop", catalog=catalog).out
+    assert "1 binary was replaced under the same hash." in notes
+    summary = cachelog("notes", "develop~1", "develop", "--format", "json", catalog=catalog).json
+    assert summary["summary"]["binaries_replaced"] == 1
+    same = cachelog("diff", "develop", "develop", "--binaries", "--exit-code", catalog=catalog)
+    assert (same.code, same.lines[-1]) == (0, "0 binaries replaced under the same hash")

@@ -407,6 +407,32 @@ def difference_document(comparison: CatalogComparison) -> dict[str, Any]:
     return _notes(comparison) | {"specs": specs, "stack_changes": stacks}
 
 
+def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
+    """Yield the hashes whose binaries were replaced, with both checksums, and their number."""
+    replaced = comparison.changes.binaries_replaced
+    yield from title_lines(comparison)
+    for change, before, after in _checksums(replaced):
+        text = f"= {change.name} {change.hash}: {before} → {after}"
+        yield from map(styles.changed, wrapped(text, _INDENT))
+    yield f"{counted(len(replaced), 'binary')} replaced under the same hash"
+
+
+def binaries_document(comparison: CatalogComparison) -> dict[str, Any]:
+    """Return the hashes whose binaries were replaced, with both checksums."""
+    return _head(comparison) | {
+        "binaries": [
+            {"hash": change.hash, "name": change.name, "before": before, "after": after}
+            for change, before, after in _checksums(comparison.changes.binaries_replaced)
+        ]
+    }
+
+
+def _checksums(changes: SpecChanges) -> Iterator[tuple[SpecChange, str | None, str | None]]:
+    for change in changes:
+        before, after = changes.base.spec(change.before or 0), changes.head.spec(change.after or 0)
+        yield change, before.checksum, after.checksum
+
+
 def coverage_document(comparison: CatalogComparison, cells: CoverageChanges) -> dict[str, Any]:
     """Return the cells that were lost and gained, with the hashes of the nearest specs."""
     return _head(comparison) | {

@@ -181,6 +181,7 @@ class Forbidden(Enum):
     - STACK_REMOVED: Base has a stack that head does not have.
     - COVERAGE_LOST: Base has specs in a cell in which head has none.
     - SPEC_REMOVED: Base has a hash that head does not have.
+    - BINARY_REPLACED: Both sides have a hash, with binaries of different checksums.
     - HOLE: A spec of head cannot be installed from the cache alone.
     """
 
@@ -190,6 +191,7 @@ class Forbidden(Enum):
     STACK_REMOVED = "stack-removed"
     COVERAGE_LOST = "coverage-lost"
     SPEC_REMOVED = "spec-removed"
+    BINARY_REPLACED = "binary-replaced"
     HOLE = "hole"
 
 
@@ -432,6 +434,22 @@ def _specs_removed(scoped: measures.ScopedComparison) -> Breaches:
     return Breaches(removed, breach)
 
 
+def _binaries_replaced(scoped: measures.ScopedComparison) -> Breaches:
+    replaced = scoped.comparison.binaries_replaced
+
+    def breach(change: SpecChange) -> Breach:
+        before, after = (
+            replaced.base.spec(change.before or 0),
+            replaced.head.spec(change.after or 0),
+        )
+        name = f"{texts.versioned(after.name, after.version)} /{texts.short_hash(after.hash)}"
+        message = f"the binary of {name} was replaced: {before.checksum} → {after.checksum}"
+        rows = np.array([change.before or 0], np.int32)
+        return Breach(message, after.name, replaced.base, rows)
+
+    return Breaches(replaced, breach)
+
+
 def _cells_lost(
     scoped: measures.ScopedComparison, dimensions: tuple[coverage.CoverageDimension, ...] = ()
 ) -> Breaches:
@@ -485,6 +503,7 @@ PROHIBITIONS: Mapping[Forbidden, Prohibition] = {
     Forbidden.STACK_REMOVED: Prohibition("stack", "removed", _stacks_removed),
     Forbidden.COVERAGE_LOST: Prohibition("cell", "lost", _cells_lost),
     Forbidden.SPEC_REMOVED: Prohibition("spec", "removed", _specs_removed),
+    Forbidden.BINARY_REPLACED: Prohibition("binary", "replaced", _binaries_replaced),
     Forbidden.HOLE: Prohibition("hole", "", _holes, of_head=True),
 }
 """What rules can forbid."""

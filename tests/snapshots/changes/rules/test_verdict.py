@@ -64,7 +64,8 @@ def names(dimensions: Sequence[CoverageDimension]) -> list[str]:
     return [dimension.value for dimension in dimensions]
 
 
-HAPPENED = [what for what in Forbidden if what is not Forbidden.HOLE]
+HAPPENED = [*{*Forbidden} - {Forbidden.HOLE, Forbidden.BINARY_REPLACED}]
+HAPPENED.sort(key=list(Forbidden).index)
 
 
 @given(change=st.sampled_from(HAPPENED), pair=PAIRS, only=ONLY)
@@ -253,6 +254,27 @@ def test_unlisted_stacks(only: RuleScope) -> None:
                 judge_one(rule, *sides, only)
     assert judge_one(forbid(Forbidden.SPEC_REMOVED), stated, unstated).passed
     assert judge_one(forbid(Forbidden.STACK_REMOVED), unstated, unstated).passed
+
+
+def test_replaced_binaries() -> None:
+    """Hashes with another checksum on each side; one that a side does not state is unknown."""
+    names = ("replaced", "same", "unknown", "new")
+    base = [a_spec(name, name=name, checksum=f"sha256:{'a' * 64}") for name in names[:3]]
+    head = [
+        replace(base[0], checksum=f"sha256:{'b' * 64}"),
+        base[1],
+        replace(base[2], checksum=None),
+        a_spec("new", name="new", checksum=f"sha256:{'b' * 64}"),
+    ]
+    rule = forbid(Forbidden.BINARY_REPLACED)
+    result = judge_one(rule, base, head)
+    assert (result.passed, result.message) == (False, "1 binary replaced")
+    (breach,) = result.breaches
+    assert breach.package == "replaced"
+    assert [*breach.hashes()] == [hash_of("replaced")]
+    assert f"sha256:{'a' * 64} → sha256:{'b' * 64}" in breach.message
+    assert judge_one(rule, base, head, RuleScope(package=("same",))).passed
+    assert judge_one(rule, head, head).passed
 
 
 LINKED = Dependency("zlib", hash_of("z"), ("build", "link"))
