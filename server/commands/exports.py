@@ -1,5 +1,7 @@
 """``cachelog feed`` and ``export-site``: the responses of a server, written to files."""
 
+import asyncio
+import os
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -9,7 +11,7 @@ import click
 from server.output_files import write
 from server.terminal import console, parameters
 from server.terminal.completion import complete_package, complete_series
-from server.terminal.parameters import Flag, Since, argument, option
+from server.terminal.parameters import Since, argument, option
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted, http_url, quoted
 
@@ -100,21 +102,21 @@ def _require_fitting(
 
 # -- export-site
 
+_MAX_FAULTS = 5
+"""Maximum number of failed pages that are listed."""
+
 
 class SiteOptions(TypedDict):
     """The options of the command, which its help describes; URLs end with a slash."""
 
-    documents: Annotated[Path | None, option(type=parameters.FILE, metavar="MANIFEST")]
     series: Annotated[
         tuple[str, ...], option(metavar="NAME", multiple=True, shell_complete=complete_series)
     ]
     since: Since
     last: Annotated[int | None, option(metavar="N", type=click.IntRange(min=1))]
-    pages: Annotated[bool, option("--pages/--no-pages", default=True, show_default=False)]
     limit: Annotated[int, option(metavar="N", type=click.IntRange(min=0), default=200)]
     base_url: _Url
     server_url: _Url
-    prune: Flag
 
 
 @parameters.catalog_command("export-site", has_json=False)
@@ -124,26 +126,44 @@ def export_site_command(
     options: SiteOptions,
     catalog: str,
 ) -> None:
-    """Write a static site.
+    """Write a static site: the pages and feeds of a server as files, with a search.
 
-    The site consists of answers to documents, feeds, and pages of series, revisions, comparisons of
-    adjacent revisions, packages, stacks, specs and hashes, with a search. Later runs write only
-    what is new; immutable files are not written again. Adjacent revisions that are not compared yet
-    are compared first. If files cannot be generated, they are listed, and the exit code is 1.
+    Files of earlier runs are overwritten if they differ, and never removed. Adjacent revisions that
+    are not compared yet are compared first. If pages cannot be generated, they are listed, and the
+    exit code is 1.
 
     - folder: The target: a new or empty folder, or that of an earlier run.
-    - documents: Answer the documents of this manifest, as Apollo, Relay or GraphQL Code Generator
-      write it, instead of cachelog's own.
     - series: Only revisions of this series (repeatable). By default those of all series.
     - last: Only the N newest revisions of each series.
-    - pages: Also write web pages.
-    - limit: Write pages of at most N packages, stacks, specs and hashes each.
+    - limit: Write at most N pages of each kind, such as packages and specs, beginning with those
+      that most specs need.
     - base_url: The URL where the site will be published, for link previews.
     - server_url: The URL of a server of this catalog, to which pages link for content that the site
       does not include.
-    - prune: Remove files of earlier runs that are no longer part of the site.
     """
-    from server.commands.site_exports import export_site
+    from msgspec.structs import replace
 
-    if not export_site(catalog, folder, options):
+    from server.settings import settings_from
+    from server.site import Site, choose, export
+
+    opened = parameters.open_catalog(catalog)
+    for name in options["series"]:
+        parameters.require_series(name, opened.history)
+    opened = opened.complete(causes=True)
+    history = opened.history
+    site = Site(
+        history,
+        choose(history, options["series"], since=options["since"], last=options["last"]),
+        limit=options["limit"],
+        base_url=options["base_url"] or "",
+        server_url=options["server_url"] or "",
+    )
+    settings = replace(settings_from(os.environ), catalog=catalog)
+    with console.progress() as bars:
+        written = asyncio.run(export(site, opened.library, settings, folder, bars))
+    console.note(f"{counted(written.num_files, 'file')} written in {folder}")
+    for fault in written.faults[:_MAX_FAULTS]:
+        console.note(f"left out: {fault}")
+    if written.faults:
+        console.note(f"{counted(len(written.faults), 'page')} could not be made")
         raise SystemExit(1)

@@ -1,9 +1,6 @@
 """Sites that tests export and read."""
 
 from pathlib import Path
-from typing import Any
-
-import orjson
 
 from tests.server.commands import CommandResult, cachelog
 
@@ -17,9 +14,3 @@ def files_in(folder: Path) -> dict[str, bytes]:
 def export(catalog: Path, folder: Path, *options: object) -> CommandResult:
     """Run ``cachelog export-site``."""
     return cachelog("export-site", folder, *options, catalog=catalog)
-
-
-def index_of(folder: Path) -> dict[str, Any]:
-    """Return the index of a site."""
-    index: dict[str, Any] = orjson.loads((folder / "index.json").read_bytes())
-    return index
