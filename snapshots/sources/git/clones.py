@@ -1,24 +1,21 @@
 """Opening of repositories: a local one is read in place, one at a URL is cloned and cached.
 
-Redirects of http(s):// URLs are followed here, not by git, which would follow them to any address,
-including services of this machine or its network.
+Git follows no redirects of http(s):// URLs: they can lead to any address, including services of
+this machine or its network.
 """
 
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from msgspec.structs import replace
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.program import importer_name
-from snapshots.sources.boundary import AddressRefused, Boundary, hosts_of
 from snapshots.sources.git import repository as git
 from snapshots.sources.inputs import Missing, read_regular
 from snapshots.sources.settings import ReadSettings
@@ -26,6 +23,7 @@ from snapshots.sources.settings import ReadSettings
 # -- clones
 
 _SCP_LIKE = re.compile(r"[^/:]+:[^:].*", re.S)
+_REDIRECTED = re.compile(r"returned error: 30\d")
 _FETCHED = "imported"
 _REMOTE = "origin"
 _HEAD = "refs/cachelog/head"
@@ -81,8 +79,6 @@ def _in_place(folder: Path, location: str, own: Path) -> git.Repository:
 
     The configuration of the other one does not apply to it.
     """
-    inner = folder / ".git"
-    git.refuse_pipes(inner if inner.exists() else folder, location)
     try:
         # One call for both; the path is last, as it can contain any byte.
         head, _, shared = git.discover(folder, location, "HEAD", "--git-common-dir").partition(
@@ -92,18 +88,13 @@ def _in_place(folder: Path, location: str, own: Path) -> git.Repository:
         git.discover(folder, location, "--git-common-dir")  # raises where there is no repository
         raise SourceError(location, "has no commit yet") from None
     common = folder.absolute() / os.fsdecode(shared.removesuffix(b"\n"))
-    if common != inner:
-        git.refuse_pipes(common, location)
     format_ = "sha256" if len(head) == _LONG_HASH else "sha1"
     (own / "refs").mkdir()
     (own / "config").write_text(_OWN_CONFIG.format(format=format_))
     (own / "HEAD").write_bytes(head + b"\n")
     with suppress(Missing):  # without this file, the history is complete
         (own / "shallow").write_bytes(read_regular(str(common / "shallow"), _SHALLOW_BYTES))
-    repository = git.Repository(own, location, common / "objects")
-    if (common / "objects/info/alternates").exists():
-        git.refuse_borrowed_pipes(repository)
-    return repository
+    return git.Repository(own, location, common / "objects")
 
 
 def _refs_in(folder: Path, location: str) -> bytes:
@@ -130,10 +121,7 @@ def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) 
         repository.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument("clones", f"{error.filename}: {error.strerror}") from None
-    end, network = url, git.Network((scheme,), settings.deadline)
-    if scheme in ("http", "https"):
-        end, config = destination(url, public, settings)
-        network = git.Network((urlsplit(end).scheme.lower(),), settings.deadline, config)
+    network = git.Network((scheme,), settings.deadline)
     try:
         # Created and fetched into, rather than cloned, so that a killed run leaves no partial
         # clone.
@@ -142,14 +130,16 @@ def _cloned(url: str, settings: ReadSettings, option: str, refs: Sequence[str]) 
         )
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules"]
         if refs:
-            network = replace(network, config={**network.config, f"remote.{_REMOTE}.url": end})
+            network = replace(network, config={**network.config, f"remote.{_REMOTE}.url": url})
             git.run(repository, "symbolic-ref", "HEAD", _HEAD)
             fetch += ["--prune", "--filter=blob:none", "--", _REMOTE, f"+HEAD:{_HEAD}"]
             git.run(repository, *fetch, *(f"+{ref}:{ref}" for ref in refs), network=network)
             return replace(repository, network=network)
-        git.run(repository, *fetch, "--", end, f"+HEAD:refs/heads/{_FETCHED}", network=network)
+        git.run(repository, *fetch, "--", url, f"+HEAD:refs/heads/{_FETCHED}", network=network)
     except SourceError as error:
-        reason = error.reason.replace(url, public).replace(end, _without_password(end))
+        reason = error.reason.replace(url, public)
+        if _REDIRECTED.search(reason):
+            reason += ": it redirects; give the final URL, perhaps with .git at its end"
         raise SourceError(public, reason) from None
     return repository
 
@@ -194,94 +184,3 @@ def _without_password(url: str) -> str:
     user, _, host = parts.netloc.rpartition("@")
     netloc = f"{user.partition(':')[0]}@{host}" if user and parts.scheme == "ssh" else host
     return urlunsplit(parts._replace(netloc=netloc))
-
-
-# -- redirects
-
-_INFO = "/info/refs"
-_QUERY = "service=git-upload-pack"
-_MAX_REDIRECTS = 10
-_PORTS = {"http": 80, "https": 443}
-
-
-def destination(url: str, public: str, settings: ReadSettings) -> tuple[str, Mapping[str, str]]:
-    """Return the final URL of a repository at an http(s):// URL, after redirects, as git finds it.
-
-    The second value is git's configuration that confines it to this URL.
-
-    Redirects may lead to public addresses, and to special addresses of the same kinds as those of
-    the URL itself. Git then follows no redirects, and connects to the addresses that were checked.
-    ``public`` is the URL for errors. Raises SourceError. If there is no response, the URL is
-    returned unchanged, so that git reports the error.
-    """
-    boundary = Boundary(hosts_of(url))
-    try:
-        end = _follow_redirects(url, public, boundary, settings)
-        return end, _confined(end, boundary)
-    except AddressRefused as error:
-        raise SourceError(public, str(error)) from None
-
-
-def _follow_redirects(url: str, public: str, boundary: Boundary, settings: ReadSettings) -> str:
-    import httpx
-
-    from snapshots.sources.network import DeadlineExceeded, bounded_client
-
-    parts = urlsplit(url)
-    path = parts.path.rstrip("/") + _INFO
-    references = parts._replace(path=path, query=_QUERY, fragment="")
-    client, backend = bounded_client(
-        boundary,
-        follow_redirects=True,
-        max_redirects=_MAX_REDIRECTS,
-        timeout=settings.timeout,
-        headers={"User-Agent": f"git/2 ({importer_name()})", "Git-Protocol": "version=2"},
-    )
-    try:
-        with (
-            client,
-            backend.deadline(settings.deadline),
-            client.stream("GET", urlunsplit(references)) as response,
-        ):
-            end = urlsplit(str(response.url))
-            is_redirected = bool(response.history)
-    except httpx.TooManyRedirects:
-        reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a loop"
-        raise SourceError(public, f"{reason}; give the final URL") from None
-    except DeadlineExceeded:
-        raise SourceError(public, f"no answer within {settings.deadline:g} s") from None
-    except (httpx.HTTPError, httpx.InvalidURL):
-        return url
-    return _repository_at(end, parts, public) if is_redirected else url
-
-
-def _repository_at(end: SplitResult, begin: SplitResult, public: str) -> str:
-    """Return the URL of the repository whose references are at ``end``."""
-    host = end.netloc.rpartition("@")[2]
-    path = end.path.removesuffix(_INFO)
-    shown = urlunsplit((end.scheme, host, path, "", ""))
-    if not end.path.endswith(_INFO):
-        raise SourceError(public, f"redirects to {shown}, which is not a repository of git's")
-    if begin.scheme.lower() == "https" and end.scheme != "https":
-        raise SourceError(public, f"redirects to {shown}, which is not encrypted")
-    login, at, own_host = begin.netloc.rpartition("@")
-    if own_host != host:
-        return shown  # a login is only for its own host
-    return urlunsplit((end.scheme, f"{login}{at}{host}", path, "", ""))
-
-
-def _confined(url: str, boundary: Boundary) -> dict[str, str]:
-    """Return git's configuration that confines it to a URL. Raises AddressRefused."""
-    parts = urlsplit(url)
-    bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    # The user may have other settings for some URLs; the most specific URL takes precedence.
-    config = {"http.followRedirects": "false", f"http.{bare}.followRedirects": "false"}
-    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme.lower()]
-    try:
-        addresses = boundary.addresses(host, port)
-    except (OSError, UnicodeError):
-        return config  # a proxy may resolve the host; otherwise, git reports the error
-    if host not in addresses:
-        shown = [f"[{ip}]" if ip_address(ip).version == 6 else ip for ip in addresses]
-        config["http.curloptResolve"] = f"{host}:{port}:{','.join(shown)}"
-    return config

@@ -6,9 +6,8 @@ output does not depend on the user's settings.
 
 A repository's own configuration can name commands that git then executes (``core.fsmonitor``,
 ``core.sshCommand``, remotes from which missing objects are fetched ...). Therefore, all commands
-run in a folder of cachelog, and only the objects of a local repository are used. A repository that
-contains a pipe or a device is rejected: git would open it, and wait indefinitely. Git never creates
-them. It can create sockets, but opening one fails immediately.
+run in a folder of cachelog, and only the objects of a local repository are used. All are limited in
+time: git waits indefinitely for a pipe in place of a file.
 """
 
 import hashlib
@@ -19,9 +18,8 @@ import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
-from stat import S_ISBLK, S_ISCHR, S_ISFIFO
 from tempfile import TemporaryFile
 from threading import Timer
 from types import MappingProxyType, TracebackType
@@ -30,7 +28,6 @@ from typing import IO, Self
 import msgspec
 
 from snapshots.errors import InvalidArgument, SourceError
-from snapshots.sources.inputs import walk
 from snapshots.sources.pages.front_matter import MAX_PAGE_BYTES
 
 # -- commands
@@ -42,6 +39,7 @@ MAX_MEMORY = 1 << 30
 """Maximum memory of a git command that reads a repository, in bytes."""
 
 _MAX_SECONDS = 3_600.0
+_MAX_STREAM_SECONDS = 86_400.0  # while its output is read, contents are parsed and published
 _LONGEST_LOOK = 10.0  # the configuration may include an endless file
 
 _SETTINGS = {
@@ -154,7 +152,7 @@ class Stream:
         *command: str,
         data: bytes | None = None,
         network: Network = _NONE,
-        seconds: float | None = None,
+        seconds: float = _MAX_STREAM_SECONDS,
     ) -> None:
         self._repository = repository
         self._command = ["git", *command]
@@ -189,10 +187,10 @@ class Stream:
         if not self._network.protocols and sys.platform == "linux":
             with suppress(OSError, ValueError):  # it has already exited, or has a lower limit
                 resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
-        if self._seconds is not None:
-            timer = Timer(self._seconds, self._expire)
-            timer.start()
-            self._open.callback(timer.cancel)
+        timer = Timer(self._seconds, self._expire)
+        timer.daemon = True
+        timer.start()
+        self._open.callback(timer.cancel)
         assert self._process.stdout is not None  # noqa: S101 - for the type checker
         self.input = self._process.stdin or input_file
         self.output = self._process.stdout
@@ -263,9 +261,6 @@ def _failed(repository: Repository, stderr: bytes, status: int) -> SourceError:
 
 MAX_CHANGES = 1_000_000
 """Maximum number of differing paths between two states; small trees can represent any number."""
-
-MAX_CHANGES_IN_ALL = 100_000_000
-"""Maximum number of differing paths between all states."""
 
 _CHUNK = 1 << 16
 _REGULAR_FILE = b"100"
@@ -371,7 +366,6 @@ def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Chan
     # A line with the two trees precedes the changes of a pair. It ends in a newline, unlike all
     # other entries, and therefore begins the field of the following change.
     changes: list[Change] | None = None
-    in_all = 0
     for field in fields:
         *pairs, entry = field.split(b"\n")
         for _ in pairs:
@@ -383,12 +377,8 @@ def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Chan
             path = next(fields).decode(errors="backslashreplace")
             is_file = after.startswith(_REGULAR_FILE)
             is_folder = _FOLDER in (before, after)
-            in_all += 1
             if len(changes) == MAX_CHANGES:
                 raise SourceError(location, f"a commit changes more than {MAX_CHANGES:,} paths")
-            if in_all > MAX_CHANGES_IN_ALL:
-                reason = f"its commits change more than {MAX_CHANGES_IN_ALL:,} paths"
-                raise SourceError(location, reason)
             changes.append(Change(path, blob.decode() if is_file else None, is_folder))
     if changes is not None:
         yield changes
@@ -441,40 +431,3 @@ class Blobs:
 
     def _opened(self) -> Stream:
         return Stream(self._repository, "cat-file", "--batch").__enter__()
-
-
-# -- pipes and devices
-
-_FOLDERS_OF_OBJECTS = [*(f"{byte:02x}" for byte in range(256)), "info", "pack"]
-
-
-def refuse_pipes(repository: Path, location: str) -> None:
-    """Raise SourceError, with ``location``, if a repository contains a pipe or a device.
-
-    ``repository`` is a bare one, or the ``.git`` of another. Unreadable files are ignored, as git
-    reports them.
-    """
-    below = (Path(folder, name) for folder, _, names in walk(str(repository)) for name in names)
-    for file in chain([repository], below):
-        with suppress(OSError):
-            mode = file.stat().st_mode
-            if S_ISFIFO(mode) or S_ISCHR(mode) or S_ISBLK(mode):
-                raise SourceError(location, f"has no file at {file}, but a pipe or a device")
-
-
-def refuse_borrowed_pipes(repository: Repository) -> None:
-    """Raise SourceError if there is a pipe or a device among the objects that others lend.
-
-    In their folders, only the subfolders that git reads are checked.
-    """
-    # Unquoted, a name has no control character, quotation mark or backslash.
-    network = Network(seconds=_LONGEST_LOOK, config={"core.quotePath": "false"})
-    for line in run(repository, "count-objects", "-v", network=network).splitlines():
-        kind, _, folder = line.partition(b": ")
-        if kind == b"alternate":
-            if folder.startswith(b'"'):
-                name = folder.decode(errors="replace")
-                reason = f"borrows objects from {name}, whose name git puts in quotes"
-                raise SourceError(repository.location, reason)
-            for name in _FOLDERS_OF_OBJECTS:
-                refuse_pipes(Path(os.fsdecode(folder), name), repository.location)

@@ -1,19 +1,16 @@
-"""Repositories of every form are found, cloned and read, at the end of their redirects."""
+"""Repositories of every form are found, cloned and read."""
 
 import os
-import socket
 import subprocess
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from snapshots.errors import CachelogError, InvalidArgument, SourceError
-from snapshots.sources import network
-from snapshots.sources.git.clones import destination, open_repository
+from snapshots.sources.git.clones import open_repository
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
@@ -221,20 +218,6 @@ def served(server: Server, repository: Repository, tmp_path: Path) -> str:
     return server.at("/pages.git")
 
 
-@pytest.mark.usefixtures("as_if_public")
-@pytest.mark.parametrize("host", ["127.0.0.2", "169.254.169.254", "10.0.0.1", "[::1]"])
-def test_redirect_to_a_special_address(
-    server: Server, served: str, tmp_path: Path, host: str
-) -> None:
-    """It is refused by cachelog and by git before a request is sent."""
-    assert served
-    server[f"/old{REFS}"] = status(302, Location=f"http://{host}:{urlsplit(server.url).port}{REFS}")
-    with pytest.raises(SourceError, match="only an import that begins there") as caught:
-        list(read_at(server.at("/old"), tmp_path))
-    assert caught.value.location == server.at("/old")
-    assert server.requests == [f"GET /old{REFS}"]
-
-
 @pytest.mark.parametrize("is_redirected", [True, False])
 @pytest.mark.parametrize("path", ["/HEAD", "/objects"])
 def test_git_sends_no_request_elsewhere(
@@ -254,21 +237,13 @@ def test_git_sends_no_request_elsewhere(
         assert elsewhere.requests == []
 
 
-@pytest.mark.parametrize(
-    ("target", "reason"),
-    [
-        (f"/old{REFS}", "redirects more than 10 times, perhaps in a loop"),
-        ("/login?to=old", "redirects to .*/login, which is not a rep"),
-    ],
-)
-def test_redirect_to_no_repository(
-    server: Server, tmp_path: Path, target: str, reason: str
-) -> None:
-    """Cyclic redirects and login pages are named in the error."""
-    server[f"/old{REFS}"] = status(302, Location=server.at(target))
-    server["/login?to=old"] = content(b"<html>")
-    with pytest.raises(SourceError, match=reason):
+def test_redirects_are_not_followed(server: Server, served: str, tmp_path: Path) -> None:
+    """The error says what to do."""
+    server[f"/old{REFS}"] = status(301, Location=f"{served}{REFS}")
+    with pytest.raises(SourceError, match=r"301: it redirects; give the final URL") as caught:
         list(read_at(server.at("/old"), tmp_path))
+    assert caught.value.location == server.at("/old")
+    assert server.requests == [f"GET /old{REFS}"]
 
 
 def test_deadline_of_a_repository(server: Server, tmp_path: Path) -> None:
@@ -276,61 +251,8 @@ def test_deadline_of_a_repository(server: Server, tmp_path: Path) -> None:
     server[f"/old{REFS}"] = silence(server)
     settings = ReadSettings(cache_dir=tmp_path, deadline=0.3)
     opened = open_repository(server.at("/old"), settings)
-    with pytest.raises(SourceError, match=r"longer than 0\.3 s|no answer within 0\.3 s"), opened:
+    with pytest.raises(SourceError, match=r"longer than 0\.3 s"), opened:
         pass
-
-
-def test_git_connects_to_the_checked_address(
-    server: Server, served: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Git does not resolve the name again, which could lead to another address."""
-    port = urlsplit(server.url).port
-    resolve = socket.getaddrinfo
-
-    def getaddrinfo(host: str, *options: object, **more: object) -> object:
-        address = "127.0.0.1" if host == "pages.example" else host
-        return resolve(address, *options, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    assert served
-    (state,) = read_at(f"http://pages.example:{port}/pages.git", tmp_path)
-    assert labels(state) == specs(zlib="a")
-
-
-@pytest.mark.parametrize(
-    ("end", "expected"),
-    [
-        ("https://a.example/new", "https://me:secret@a.example/new"),
-        ("https://b.example/new", "https://b.example/new"),
-        ("http://a.example/new", None),
-    ],
-)
-def test_login_is_sent_to_its_host_only(
-    monkeypatch: pytest.MonkeyPatch, end: str, expected: str | None
-) -> None:
-    """After a redirect another host does not get the login; one to plain HTTP is refused."""
-    addresses = [("93.184.216.34", 443), ("2606:2800:220::1", 443)]
-    infos = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in addresses]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: infos)
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        url = f"{end}{REFS}"
-        return httpx.Response(200 if str(request.url) == url else 302, headers={"Location": url})
-
-    monkeypatch.setattr(network, "BoundedTransport", lambda *_: httpx.MockTransport(answer))
-    given = "https://me:secret@a.example/old", "https://a.example/old", ReadSettings()
-    if expected is None:
-        with pytest.raises(SourceError, match="which is not encrypted"):
-            destination(*given)
-        return
-    url, config = destination(*given)
-    assert url == expected
-    host = urlsplit(end).hostname
-    assert config == {
-        "http.followRedirects": "false",
-        f"http.{end}.followRedirects": "false",
-        "http.curloptResolve": f"{host}:443:93.184.216.34,[2606:2800:220::1]",
-    }
 
 
 # -- git's own protocol over HTTP
@@ -380,16 +302,13 @@ def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
     return server
 
 
-@pytest.mark.parametrize("path", ["/pages.git", "/pages.git/", "/old"])
+@pytest.mark.parametrize("path", ["/pages.git", "/pages.git/"])
 def test_fetch(backend: Server, tmp_path: Path, path: str) -> None:
-    """A repository is fetched from its URL or after a redirect; later only new objects are."""
-    url = backend.at("/pages.git/info/refs?service=git-upload-pack")
-    backend["/old/info/refs"] = status(307, Location=url)
+    """A repository is fetched from its URL; later only new objects are."""
     states = list(read_at(backend.at(path), tmp_path / "cache"))
     assert [labels(state) for state in states] == [specs(zlib="a"), specs(zlib="b")]
     assert {state.source.location for state in states} == {backend.at(path)}
     assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.requests)
-    assert sum(line.startswith("GET /old") for line in backend.requests) == (path == "/old")
     again = list(read_at(backend.at(path), tmp_path / "cache"))
     assert [state.content.digest for state in again] == [state.content.digest for state in states]
 
