@@ -211,10 +211,9 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         try:
             self.allowances.count_request(scope)
             response = await unless_disconnected(receive, self._find(scope))
+            await self._send(response, scope, send)
         except (BadRequest, NoSuchFeed, CachelogError) as error:
             await _refusal(scope, error)(scope, receive, send)
-            return
-        await self._send(response, scope, send)
 
     async def _send(self, response: FeedResponse, scope: Scope, send: Send) -> None:
         if response.is_held(dict(scope["headers"])):

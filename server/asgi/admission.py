@@ -66,6 +66,13 @@ class Admission:
         self._num_unfinished += 1
         return self._num_unfinished <= self._most
 
+    def resume_later(self) -> None:
+        """Count a request again from the next iteration of the event loop on.
+
+        If many clients leave at once, their requests end in that iteration, and never count.
+        """
+        asyncio.get_running_loop().call_soon(self.begin)
+
 
 LARGE_BODY = 64 << 10
 """Bodies with more bytes are uploads."""
@@ -130,11 +137,12 @@ class Body:
         try:
             async with asyncio.timeout(bodies.seconds):
                 content = await self._whole(receive, max_body or bodies.max_body)
-        except TimeoutError:
-            raise BadRequest("the body did not arrive in time", status=408) from None
-        finally:
-            has_capacity = bodies.admission.resume()
-        if not has_capacity:
+        except BaseException as error:
+            bodies.admission.resume_later()
+            if isinstance(error, TimeoutError):
+                raise BadRequest("the body did not arrive in time", status=408) from None
+            raise
+        if not bodies.admission.resume():
             raise overloaded(_BUSY)
         return content
 
@@ -225,4 +233,4 @@ class Outgoing:
         except TimeoutError:
             raise Disconnected from None
         finally:
-            self._admission.resume()
+            self._admission.resume_later()

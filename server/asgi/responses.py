@@ -258,8 +258,10 @@ class ResponseSender(msgspec.Struct, frozen=True, eq=False):
     lane: Lane
     outgoing: Outgoing
 
-    async def send(self, response: Response, scope: Scope, send: Send) -> None:
-        """Send a response to the request of a scope.
+    async def send(
+        self, response: Response, scope: Scope, send: Send, *, is_constant: bool = False
+    ) -> None:
+        """Send a response to the request of a scope; a constant one takes no memory of its own.
 
         Raises BadRequest with status 503, before anything is sent, if it is large and too many
         large ones are being sent.
@@ -279,7 +281,7 @@ class ResponseSender(msgspec.Struct, frozen=True, eq=False):
         if len(content) <= PIECE:
             await send_small(send, response.status, encoded.headers, content)
             return
-        with self.outgoing.room(len(content)):
+        with self.outgoing.room(PIECE if is_constant else len(content)):
             status, lines = response.status, encoded.headers
             await send({"type": "http.response.start", "status": status, "headers": lines})
             await self.outgoing.send(send, content)

@@ -55,13 +55,15 @@ class StaticFolder:
             raise HTTPException(405, headers={"allow": "GET, HEAD"})
         try:
             self._allowances.count_request(scope)
+            path = scope["path_params"]["path"]
+            query = scope["query_string"]
+            response = self._files.get((path, query)) or self._files.get((path, b""))
+            found = response or self._missing(path)
+            await self._sender.send(found, scope, send, is_constant=True)
         except BadRequest as error:
             scope[CODE] = error.code
             retry = {name.decode(): value.decode() for name, value in error.headers}
             raise HTTPException(error.status, error.message, retry) from None
-        path = scope["path_params"]["path"]
-        response = self._files.get((path, scope["query_string"])) or self._files.get((path, b""))
-        await self._sender.send(response or self._missing(path), scope, send)
 
     def _missing(self, _path: str) -> Response:
         """Return the response for a path without a file, or raise HTTPException."""

@@ -29,7 +29,7 @@ class SchemaText:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] in ("GET", "HEAD"):
-            await self._sender.send(self._response, scope, send)
+            await self._sender.send(self._response, scope, send, is_constant=True)
             return
         refusal = PlainTextResponse("use GET", 405, {"allow": "GET, HEAD"})
         await refusal(scope, receive, send)

@@ -72,14 +72,19 @@ class Crowd:
         else:
             await PlainTextResponse("done")(scope, receive, send)
 
-    async def status(self, path: str, receive: Receive = GONE, method: str = "GET") -> int:
-        """Send a request; return the status of the response."""
+    async def request(self, path: str, receive: Receive, method: str) -> list[Message]:
+        """Send a request; return the messages of the response."""
         messages: list[Message] = []
 
         async def send(message: Message) -> None:
             messages.append(message)
 
         await self._application(scope(path, method=method), receive, send)
+        return messages
+
+    async def status(self, path: str, receive: Receive = GONE, method: str = "GET") -> int:
+        """Send a request; return the status of the response."""
+        messages = await self.request(path, receive, method)
         status: int = messages[0]["status"]
         headers = dict(messages[0]["headers"])
         assert (headers.get(b"retry-after") == b"2") is (status == 503)
@@ -140,6 +145,22 @@ async def test_clients_that_send_slowly_do_not_count() -> None:
     assert await late == 503
     crowd.may_end.set()
     assert await early == 200
+
+
+async def test_clients_that_leave_at_once_are_no_crowd() -> None:
+    """A request that arrives with their ends is answered."""
+    crowd, end = Crowd(1), asyncio.Event()
+
+    async def leave() -> Message:
+        await end.wait()
+        return {"type": "http.disconnect"}
+
+    leaving = [asyncio.create_task(crowd.request("/long", leave, "POST")) for _ in range(5)]
+    await asyncio.sleep(0)
+    end.set()
+    await asyncio.sleep(0)
+    assert await crowd.status("/quick") == 200
+    assert await asyncio.gather(*leaving) == [[]] * 5
 
 
 # -- bodies
