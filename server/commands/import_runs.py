@@ -84,6 +84,7 @@ class ImportRun:
             self._settings.reading(),
             proof=not options["no_proof"],
             allow_empty=options["allow_empty"],
+            checksums=options["checksums"],
             view=options["view"],
         )
         self._publications += parallel_import.publish_locations(
@@ -91,7 +92,7 @@ class ImportRun:
             lambda read: self._publish(_undated(read, options["taken_at"])),
             catalog=self._catalog,
             tags=options["tags"],
-            sizes=options["sizes"],
+            sizes=options["sizes"] or options["checksums"],
             settings=settings,
             report=self._report,
             jobs=options["jobs"],
