@@ -26,6 +26,17 @@ _VARIANT = re.compile(
 )
 
 
+_FLAG = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*'|["'])+""")
+
+
+def flags_of(text: str) -> list[str]:
+    """Return the compiler flags in a text, in order: ``-DX="a b" -g`` has two.
+
+    They are separated by white space outside of quotes; an unpaired quote is an ordinary character.
+    """
+    return _FLAG.findall(text)
+
+
 def compiler_key(compiler: str) -> tuple[str, VersionKey, str]:
     """Return a sort key for ``name@version``: by name, then by Spack's version order."""
     name, _, version = compiler.partition("@")

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.notation import COMPILER_FLAGS, quote, recorded_value, unquote
+from snapshots.spack.notation import COMPILER_FLAGS, flags_of, quote, recorded_value, unquote
 from snapshots.spack.versions import Scanner, VersionList, read_versions
 from snapshots.spack.virtuals import package_of_compiler
 
@@ -39,10 +39,11 @@ _TRUTH = {"true": True, "false": False}
 def variant_value(name: str, value: str) -> VariantValue:
     """Return the value of an unquoted text: true or false, or else its listed values, sorted.
 
-    Compiler flags are separated by spaces, other values by commas; both are sets.
+    Compiler flags are separated by white space outside of quotes, other values by commas; both are
+    sets.
     """
     if name in COMPILER_FLAGS:
-        return tuple(sorted(set(value.split())))
+        return tuple(sorted(set(flags_of(value))))
     values = tuple(sorted({item.strip() for item in value.split(",")}))
     return _TRUTH.get(values[0].lower(), values) if len(values) == 1 else values
 

@@ -15,6 +15,7 @@ from snapshots.spack.notation import (
     canonical_variants,
     checked_variants,
     compiler_key,
+    flags_of,
     short_form,
     variant_of,
 )
@@ -226,3 +227,26 @@ def test_refused_parameter_value(value: object) -> None:
     """Objects, and lists of anything but plain values, are not the value of a variant."""
     with pytest.raises(ValueError, match="is not one of true, false"):
         variant_of("mpi", value)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("", []),
+        (" -O2\t-g ", ["-O2", "-g"]),
+        ('-DX="a b" -g', ['-DX="a b"', "-g"]),
+        ('-DX=\'a "b\' "-L/my libs"', ["-DX='a \"b'", '"-L/my libs"']),
+        ('-DX="a -g', ['-DX="a', "-g"]),
+        ("-DIT'S -g", ["-DIT'S", "-g"]),
+    ],
+)
+def test_flags(text: str, flags: list[str]) -> None:
+    """Flags are separated outside of quotes; an unpaired quote is an ordinary character."""
+    assert flags_of(text) == flags
+
+
+@given(st.lists(st.text("-aD=\"' ", min_size=1)))
+def test_flags_keep_all_characters(texts: list[str]) -> None:
+    """No character but white space is lost, in any order of quotes."""
+    text = " ".join(texts)
+    assert "".join("".join(flags_of(text)).split()) == "".join(text.split())

@@ -176,6 +176,8 @@ def test_compiler_names(query: str, compiler: str, *, expected: bool) -> None:
         ("patches=26090f4", "patches=26090f49d2c1e7aa,b231fcc0", True),
         ("patches:=26090f4", "patches=26090f49d2c1e7aa,b231fcc0", False),
         ("cflags=-g", 'cflags=="-O2 -g"', True),
+        ("cflags='-DX=\"a b\"'", "cflags='-DX=\"a b\" -g'", True),
+        ("cflags='b\"'", "cflags='-DX=\"a b\" -g'", False),
         ("+mpi", "++mpi", True),
         ("+mpi", "mpi=True", True),
         ("fabrics=ofi", "fabrics='none,ofi'", True),
