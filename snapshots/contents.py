@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.models import SPEC_FACTS, ProofCounts, Source, Spec
+from snapshots.models import SHOWN_FACTS, SPEC_FACTS, ProofCounts, Source, Spec
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, spec_rows
 
 _required = attrgetter(*(fact.name for fact in SPEC_FACTS.values() if not fact.may_be_unknown))
-_OPTIONAL = [fact.name for fact in SPEC_FACTS.values() if fact.may_be_unknown]
+_OPTIONAL = [fact.name for fact in SHOWN_FACTS.values() if fact.may_be_unknown]
 _optional = attrgetter(*_OPTIONAL)
 _ALL_UNKNOWN = (None,) * len(_OPTIONAL)
 _json = msgspec.json.Encoder()
@@ -40,7 +40,8 @@ class _Specs:
         """The sha256 of one canonical line of JSON per spec.
 
         Unknown facts are omitted, so that support for a new kind of fact does not change the
-        digests of existing contents.
+        digests of existing contents. Internal ones are, because Spack can write the same specs in
+        another way.
         """
         lines = [(*_required(spec), _known(_optional(spec))) for spec in self.specs]
         return hashlib.sha256(_json.encode_lines(lines)).digest()

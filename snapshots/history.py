@@ -211,6 +211,12 @@ class History:
         place = self._places.get(self._revision_of(revision), 0)
         return self._series.get(series(revision.tag), [])[:place][::-1]
 
+    def is_before(self, revision: RevisionInfo, other: RevisionInfo) -> bool:
+        """Return whether a revision is before another one of its series."""
+        places = (self._places.get(self._revision_of(one)) for one in (revision, other))
+        first, second = places
+        return first is not None and second is not None and first < second
+
     # -- series
 
     @cached_property

@@ -39,28 +39,30 @@ class Encoding(Enum):
 class CauseKind(Enum):
     """What caused a rebuild.
 
-    If several own facts differ, the first of version, recipe, variants, dependencies,
+    If several own facts differ, the first of version, recipe, repository, variants, dependencies,
     compiler and target decides.
 
     - VERSION: Another version.
     - RECIPE: The same version, another recipe: the package hash differs.
+    - REPOSITORY: The same recipe, from another package repository.
     - VARIANTS: Other variants.
-    - COMPILER: Another compiler, where compilers are not dependencies.
+    - COMPILER: Another compiler, where compilers are not dependencies: one cause for all packages.
     - TARGET: Another platform, operating system or target.
     - DEPENDENCY_ADDED: A dependency that it did not have.
     - DEPENDENCY_REMOVED: A dependency that it no longer has.
     - PROVIDER: Another package provides a virtual package.
-    - EXTERNAL: A dependency outside the cache; a source states only its hash.
-    - ARCHITECTURE: The two sides have no stack in common and are for different architectures,
-      and no other cause explains the difference.
-    - FORMAT: Spack computes hashes differently: it wrote the specs in another format, and no
-      other cause explains the difference.
+    - EXTERNAL: Another path, other modules or other attributes of an external spec; or a dependency
+      outside the cache, of which a source states only the hash.
+    - ARCHITECTURE: The two sides have no stack in common and are for different architectures.
+    - FORMAT: The specs are written differently, which changes their hashes: another Spack or
+      archspec wrote them.
     - UNKNOWN: The sources do not state it.
     """
 
     # Causes of the same package are listed in this order.
     VERSION = "version"
     RECIPE = "recipe"
+    REPOSITORY = "repository"
     VARIANTS = "variants"
     COMPILER = "compiler"
     TARGET = "target"
@@ -80,7 +82,7 @@ class Fact(msgspec.Struct, frozen=True):
     orders its distinct values. ``check`` raises ValueError for a text that is not valid for the
     fact or one of its items. A number with ``is_bytes`` is a size. A difference in a fact without
     ``is_compared`` is not a change. A fact with ``is_exceptional`` is shown only for the few specs
-    that have it.
+    that have it; one with ``is_internal`` is stored and compared, but not shown.
 
     A fact with a ``rank`` is an own fact, in which different specs of a package are compared.
     Own facts are listed by rank, and the first that differs names the cause of a rebuild:
@@ -98,6 +100,7 @@ class Fact(msgspec.Struct, frozen=True):
     is_bytes: bool = False
     is_compared: bool = True
     is_exceptional: bool = False
+    is_internal: bool = False
     rank: int = 0
     cause: CauseKind | None = None
     label: str = ""
@@ -207,6 +210,10 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
       build cache.
     - checksum: The binary package's checksum, ALGORITHM:CHECKSUM, where it is known. With another
       one, the binary was replaced under the same hash.
+    - external_attributes: The further attributes of an external spec, each as KEY.KEY=VALUE:
+      compilers.c=/usr/bin/gcc. Null for others.
+    - spelling: The parts of its document that are not spelled as Spack usually does, each as
+      PART=JSON: its hash covers them. Null where the source has no documents.
     """
 
     hash: Annotated[str, Fact(check=names.checked_hash, encoding=Encoding.KEY, is_compared=False)]
@@ -232,7 +239,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         str | None, Fact(check=names.checked_url, encoding=Encoding.PLAIN, is_compared=False)
     ] = None
     namespace: Annotated[
-        str | None, Fact(check=names.checked_word, rank=3, cause=CauseKind.RECIPE)
+        str | None, Fact(check=names.checked_word, rank=3, cause=CauseKind.REPOSITORY)
     ] = None
     package_hash: Annotated[
         str | None, Fact(check=names.checked_checksum, rank=2, cause=CauseKind.RECIPE)
@@ -279,8 +286,12 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
             is_exceptional=True,
         ),
     ] = None
-
     checksum: Annotated[str | None, Fact(check=names.checked_binary_checksum)] = None
+    external_attributes: Annotated[
+        tuple[str, ...] | None, Fact(is_compared=False, is_exceptional=True)
+    ] = None
+    # The same hash can have another spelling, because Spack writes what it read in its own.
+    spelling: Annotated[tuple[str, ...] | None, Fact(is_compared=False, is_internal=True)] = None
 
     @property
     def short(self) -> str:
@@ -291,6 +302,9 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 SPEC_FACTS = facts_of(Spec)
 """The facts of a spec, by name."""
+
+SHOWN_FACTS = {name: fact for name, fact in SPEC_FACTS.items() if not fact.is_internal}
+"""The facts that are shown, by name."""
 
 COMPARED_FACTS = {name: fact for name, fact in SPEC_FACTS.items() if fact.is_compared}
 """The facts in which specs with the same hash are compared, by name."""

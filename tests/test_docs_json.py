@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from server.terminal.printing.questions import FORMAT
-from snapshots.models import SPEC_FACTS
+from snapshots.models import SHOWN_FACTS
 from tests.server.commands import cachelog
 from tests.server.known_catalogs import HDF5, ZLIB, known_catalog
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
@@ -111,6 +111,6 @@ def _keys(value: Any) -> Iterator[str]:
         for name, inner in value.items():
             yield name
             if name == "spec":
-                assert inner.keys() == {"short", *SPEC_FACTS} - {"dependencies"}
+                assert inner.keys() == {"short", *SHOWN_FACTS} - {"dependencies"}
             elif name != "reasons":
                 yield from _keys(inner)

@@ -18,7 +18,7 @@ from schema.node import Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info
-from snapshots.changes.causes import OF_NO_PACKAGE, CauseName
+from snapshots.changes.causes import CauseName
 from snapshots.changes.coverage import (
     CoverageChange,
     CoverageChangeKind,
@@ -394,11 +394,11 @@ class ComparisonType(Node):
         """The cause with these facts, which identify it; null if the comparison has no such cause.
 
         - kind: Its kind.
-        - package: The package that changed; causes of the kinds ARCHITECTURE and FORMAT have none.
+        - package: The value of `Cause.package`.
         - before: The value of `Cause.before`.
         - after: The value of `Cause.after`.
         """
-        name = CauseName(kind, None if kind in OF_NO_PACKAGE else package, before, after)
+        name = CauseName(kind, package, before, after)
         comparison = self.loaded(info)
         return explanations.cause_of_key(comparison, name.key)
 

@@ -25,7 +25,6 @@ from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.history import Pair
 from snapshots.models import ConcreteSpec, RevisionInfo
-from snapshots.refs import series
 from snapshots.spack.names import is_hash, is_name
 from snapshots.spack.notation import canonical_compiler, canonical_variants
 from snapshots.texts import quoted
@@ -156,7 +155,11 @@ class _Missing:
         if isinstance(self._histories, CachelogError):
             raise self._histories
         history = self._histories.get(self.spec(number).hash)
-        return None if history is None else last_span(history, series(self.loaded.info.tag))
+        return (
+            None
+            if history is None
+            else last_span(history, self.loaded.info, self.loaded.context.history)
+        )
 
     def causes(self, number: int) -> Sequence[tuple[StoredCause, int]] | None:
         """Return the main causes of the package in the revision that removed a spec, each with its
@@ -436,7 +439,9 @@ class HoleType:
         """
         histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
         history = histories.get(self.hole.hash)
-        gone_in = history and last_span(history, series(self.loaded.info.tag)).gone_in
+        gone_in = (
+            history and last_span(history, self.loaded.info, self.loaded.context.history).gone_in
+        )
         return revision_object(gone_in) if gone_in else None
 
 

@@ -18,7 +18,7 @@ from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
-from snapshots.models import SPEC_FACTS, Encoding, Fact
+from snapshots.models import SHOWN_FACTS, Encoding, Fact
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
@@ -189,7 +189,7 @@ def _with_fact_fields(cls: Kind) -> Kind:
     arguments.
     """
     types: dict[str, Any] = {}
-    for fact in SPEC_FACTS.values():
+    for fact in SHOWN_FACTS.values():
         if fact.encoding is not Encoding.EDGES:
             values = partial(_values_of, fact.name)
             declared = many.for_many(values, fact.description, cost=_cost(fact), is_fixed=True)

@@ -128,9 +128,8 @@ class TwinGroupConnection(relay.Connection[TwinGroupType]):
     @resolver(CAUSES)
     def causes(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[Cause]:
         """Why specs are built more than once, the causes that explain the most twins first. Each
-        twin has one main cause, so `numSpecs` adds up to `numSaved`. `before` of a cause describes
-        the first spec of a group, and `after` the other one; there can be a cause for either
-        direction.
+        twin has one main cause, so `numSpecs` adds up to `numSaved`. Causes have no direction:
+        `before` and `after` are in natural order.
         """
         return self.shown.causes(range(len(self.shown.twins.explanation.causes)), first)
 

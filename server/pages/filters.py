@@ -3,7 +3,6 @@
 import inspect
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -416,21 +415,18 @@ def _field_change(field: Data) -> pairings.FieldChange:
 
 
 def twins_causes(causes: Iterable[Data]) -> list[tuple[str, int]]:
-    """Return the titles of causes of twins with their numbers of specs, most specs first.
+    """Return the titles of causes of twins with their numbers of specs.
 
-    Both directions of a cause are counted together. Causes without specs are omitted.
+    Causes without specs are omitted.
     """
-    counts: Counter[str] = Counter()
-    for cause in causes:
-        counts[undirected_title(cause)] += cause["numSpecs"]
-    return [(title, count) for title, count in counts.most_common() if count]
+    return [(undirected_title(cause), cause["numSpecs"]) for cause in causes if cause["numSpecs"]]
 
 
 def undirected_title(cause: Data) -> str:
     """Return the title of a cause of twins, without a direction."""
     sides = cause["package"], cause["before"], cause["after"]
     name = CauseName(CauseKind[cause["kind"]], *sides)
-    return vocabulary.twins_title(vocabulary.without_direction(name))
+    return vocabulary.twins_title(name)
 
 
 def by_cause(specs: Iterable[Data]) -> list[list[Data]]:

@@ -160,7 +160,8 @@ class Library:
         self.comparisons = SharedCache(self._make_comparison, comparison_bytes)
         self.explanations = SharedCache(self._make_explanation, comparison_bytes)
         self.holes = SharedCache[str, Holes](
-            lambda digest: Holes(self.dependencies.get(digest)), HOLES_BYTES
+            lambda digest: Holes(self.frames.get(digest), self.dependencies.get(digest)),
+            HOLES_BYTES,
         )
         self.twins = SharedCache(self._find_twins, TWINS_BYTES)
         self.names = SharedCache[str, Suggestions](

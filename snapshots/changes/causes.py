@@ -9,14 +9,15 @@ lead only to each other in a cycle, all of them are.
 The differing own facts of a node are one cause, named by the first fact that differs: a new version
 nearly always has a new recipe and other dependencies, which are not further causes. If the
 dependencies are the first fact that differs, each dependency that only one side has is a cause. If
-nothing else explains a pair of nodes that are apart, their architectures are the cause. If nothing
-else explains a pair whose nodes were written in different formats of specs, which give the same
-content different hashes, the formats are the cause. An architecture or format is one cause for all
-packages.
+no own fact differs, but something else that the hash covers (``documents``), that is the cause.
+
+The architectures of nodes that are apart, and differences in how Spack writes all specs, are causes
+of all pairs that have them. They are one cause for all packages, and main causes only of specs
+without any other.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -33,31 +34,49 @@ from snapshots.changes.cause_graph import (
     pair_edges,
     walk,
 )
+from snapshots.changes.documents import (
+    COMPILER_DEPENDENCIES,
+    COMPILER_FACTS,
+    EQUAL,
+    Documents,
+    Named,
+    Values,
+    compare_documents,
+    document_changes,
+    external_name,
+    groups_of,
+    other_name,
+    target_name,
+)
 from snapshots.changes.involvement import WORD, Involvement, ranks
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.reasons import Reasoning
 from snapshots.changes.sides import (
-    Apart,
     Facts,
     Side,
     are_unmatched,
+    became_dependencies,
     bits_of,
     differ_in,
     differing_facts,
+    has_compiler,
+    is_tool,
     names_of,
     shapes,
+    shapes_without_tools,
 )
 from snapshots.frames.columns import Arrays, Mask, Rows
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Adjacency, BottomUpGraph, Nodes
 from snapshots.models import ARCHITECTURE, OWN_FACTS, CauseKind
+from snapshots.spack.names import natural_key
 
 # -- names
 
 
-OF_NO_PACKAGE = frozenset({CauseKind.ARCHITECTURE, CauseKind.FORMAT})
-"""The kinds that explain only what no other cause does: one cause for all packages."""
+LAST = frozenset({CauseKind.ARCHITECTURE, CauseKind.FORMAT})
+"""The kinds that are main causes only of specs without any other cause."""
 
 MAX_TOGETHER = 50
 """Maximum number of causes that are listed together with another.
@@ -71,16 +90,20 @@ class CauseName(msgspec.Struct, frozen=True):
 
     ``before`` and ``after`` are None if there was nothing, or if it is not known. They are
 
-    - for VERSION and EXTERNAL the versions;
+    - for VERSION the versions;
+    - for EXTERNAL the paths, modules and attributes that differ, or the versions if one side states
+      only the hash;
+    - for REPOSITORY the namespaces;
     - for VARIANTS those that only one side has, separated by spaces;
     - for COMPILER name@version, for TARGET and ARCHITECTURE platform-os-target;
     - for DEPENDENCY_ADDED and DEPENDENCY_REMOVED the dependency, on both sides if only the types or
       virtual packages of its edge differ, for PROVIDER the old and the new provider;
-    - for FORMAT the versions of Spack's format of specs, which determines what a hash covers;
+    - for FORMAT the versions of Spack's format of specs, which determines what a hash covers; the
+      target, with what only that side says of it; or how both sides write a part of a document;
     - for RECIPE None, so that an edit is one cause for all versions and variants of the package,
       and for UNKNOWN None.
 
-    ``package`` is None for the kinds in ``OF_NO_PACKAGE``.
+    ``package`` is None for COMPILER and ARCHITECTURE, and for FORMAT unless one package has it.
     """
 
     kind: CauseKind
@@ -98,6 +121,18 @@ class CauseName(msgspec.Struct, frozen=True):
         """The name as one text, which never changes."""
         parts = (self.kind.value, self.package or "", self.before or "", self.after or "")
         return "|".join(part.replace("%", "%25").replace("|", "%7C") for part in parts)
+
+
+def without_direction(cause: CauseName) -> CauseName:
+    """Return a cause of twins, neither of which comes first: one name for both directions."""
+    if cause.kind in (CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED):
+        name = cause.after if cause.before is None else cause.before
+        both = name if cause.before == cause.after else None
+        return CauseName(CauseKind.DEPENDENCY_ADDED, cause.package, both, name)
+    sides = sorted(
+        (cause.before, cause.after), key=lambda side: (side is None, natural_key(side or ""))
+    )
+    return CauseName(cause.kind, cause.package, *sides)
 
 
 def dependency_causes(
@@ -166,7 +201,7 @@ Numbers = npt.NDArray[np.int64]
 _COLUMNS = {fact.cause: (name,) for name, fact in OWN_FACTS.items() if fact.cause} | {
     CauseKind.RECIPE: (),
     CauseKind.TARGET: ARCHITECTURE,
-    CauseKind.EXTERNAL: ("version",),
+    CauseKind.EXTERNAL: ("version",),  # of a side that states only the hash
     CauseKind.ARCHITECTURE: ARCHITECTURE,
     CauseKind.FORMAT: ("spec_format",),
     CauseKind.UNKNOWN: (),
@@ -182,6 +217,9 @@ class OwnCauses(Arrays, msgspec.Struct, frozen=True):
     numbers: Numbers
 
 
+_OF_NO_PACKAGE = LAST | {CauseKind.COMPILER}
+
+
 class CauseNaming:
     """Names the causes that pairs of a graph have of their own."""
 
@@ -192,36 +230,56 @@ class CauseNaming:
         self._numbers: dict[CauseName, int] = {}
         self._pairs: list[tuple[Numbers, Numbers]] = []
 
-    def run(self, facts: Facts, is_unknown: Mask, apart: Apart | None) -> OwnCauses:
+    def run(self, facts: Facts, documents: Documents, apart: Mask, ends: Mask) -> OwnCauses:
         """Return the causes.
 
-        ``facts`` are the differing own facts of each pair; ``is_unknown`` marks pairs that are
-        causes although no own fact differs. For nodes that are ``apart``, their architectures are
-        such a cause.
+        ``facts`` are the differing own facts of each pair, ``apart`` marks pairs of nodes that are
+        apart and have different architectures, and ``ends`` pairs without any of these causes that
+        lead to none.
         """
         first = facts & -facts
-        # The first applicable kind of those that explain only what no other cause does.
-        unexplained = dict.fromkeys((*sorted(OF_NO_PACKAGE, key=code_of), CauseKind.UNKNOWN))
-        for kind in unexplained:
-            of_kind = is_unknown
-            if kind is not CauseKind.UNKNOWN:
-                pairs_of_nodes = *self._sides[0], *self._sides[1]
-                differ = [differ_in(name, *pairs_of_nodes) for name in _COLUMNS[kind]]
-                of_kind = is_unknown & np.logical_or.reduce(differ)
-            if kind is CauseKind.ARCHITECTURE:
-                of_kind &= are_unmatched(apart, self._graph.base_nodes, self._graph.head_nodes)
-            unexplained[kind] = of_kind
-            is_unknown = is_unknown & ~of_kind
+        is_equal = ends & documents.are_whole & ~self._graph.is_cut
+        others = {
+            CauseKind.EXTERNAL: self._graph.is_external,
+            CauseKind.ARCHITECTURE: apart,
+            CauseKind.FORMAT: documents.formats,
+            CauseKind.UNKNOWN: ends & ~is_equal,
+        }
         for kind in _COLUMNS:
             bits = bits_of(name for name, fact in OWN_FACTS.items() if fact.cause is kind)
-            pairs: Mask = first & bits != 0
-            if kind is CauseKind.EXTERNAL:
-                pairs = self._graph.is_external
-            elif (remaining := unexplained.get(kind)) is not None:
-                pairs = remaining
+            pairs: Mask = others.get(kind, first & bits != 0)
             self._add_simple(kind, np.flatnonzero(pairs))
         self._add_dependencies(np.flatnonzero(first == bits_of(["dependencies"])))
+        self._add_of_documents("targets", np.flatnonzero(documents.targets), target_name)
+        self._add_of_documents("external", np.flatnonzero(documents.external), external_name)
+        self._add_of_documents("other", np.flatnonzero(documents.other), other_name)
+        self._add_compilers(np.flatnonzero(documents.compilers))
+        equal = np.flatnonzero(is_equal)
+        self._add([CauseName(*EQUAL)][: len(equal)], equal, np.zeros(len(equal), np.int64))
         return OwnCauses(list(self._numbers), *map(np.concatenate, zip(*self._pairs, strict=True)))
+
+    def _add_of_documents(
+        self, what: str, pairs: Numbers, name: Callable[[Values, Values], Named]
+    ) -> None:
+        """Name the differences of documents, once for each group of equal ones."""
+        sides = self._sides
+        columns = groups_of(what, sides[0][0], sides[1][0], [nodes[pairs] for _, nodes in sides])
+        first, group = _grouped(columns)
+        named = [name(*map(_values, self._rows(pair))) for pair in pairs[first].tolist()]
+        self._add([CauseName(*parts) for parts in named], pairs, group)
+
+    def _add_compilers(self, pairs: Numbers) -> None:
+        """Name compilers that became dependencies, or the reverse."""
+        head, nodes = self._sides[1]
+        group = has_compiler(head, nodes[pairs]).astype(np.int64)
+        sides = COMPILER_DEPENDENCIES, COMPILER_FACTS
+        names = [
+            CauseName(CauseKind.FORMAT, None, *sides),
+            CauseName(CauseKind.FORMAT, None, *sides[::-1]),
+        ]
+        for number, cause in enumerate(names):
+            chosen = pairs[group == number]
+            self._add([cause][: len(chosen)], chosen, np.zeros(len(chosen), np.int64))
 
     def _add_simple(self, kind: CauseKind, pairs: Numbers) -> None:
         columns = [self._packages[pairs]]
@@ -237,11 +295,23 @@ class CauseNaming:
         If a name occurs twice, the shape does not determine which of its edges remain unpaired.
         """
         twice = self._graph.has_twice[pairs]
+        became = became_dependencies(*self._sides[0], *self._sides[1])[pairs]
         shapes_of_sides = [shapes(side, nodes[pairs]) for side, nodes in self._sides]
-        columns = [np.where(twice, pairs, -1), self._packages[pairs], *shapes_of_sides]
+        if became.any():
+            # Compilers that became dependencies are a cause of their own, with what they bring.
+            for shape, (side, nodes) in zip(shapes_of_sides, self._sides, strict=True):
+                shape[became] = shapes_without_tools(side, nodes[pairs[became]])
+        columns = [np.where(twice, pairs, -1), self._packages[pairs], became, *shapes_of_sides]
         first, group = _grouped(columns)
         chosen = pairs[first]
-        edges = (edges_of_each(side, nodes[chosen]) for side, nodes in self._sides)
+        edges = [edges_of_each(side, nodes[chosen]) for side, nodes in self._sides]
+        for place in np.flatnonzero(became[first]).tolist():
+            for of_side in edges:
+                of_side[place] = [
+                    edge
+                    for edge in of_side[place]
+                    if not is_tool(edge.name, edge.types, edge.virtuals)
+                ]
         side, nodes = self._sides[0]
         packages = side.column("package").values_at(nodes[chosen])
         lists = list(map(dependency_causes, packages, *edges))
@@ -259,12 +329,17 @@ class CauseNaming:
         rows, names = self._rows(pair), _COLUMNS[kind]
         values = [[frame.columns[name].at(row) for name in names] for frame, row in rows]
         frame, row = rows[0]
-        package = None if kind in OF_NO_PACKAGE else frame.package.at(row)
+        package = None if kind in _OF_NO_PACKAGE else frame.package.at(row)
         return CauseName(kind, package, *_before_and_after(kind, *values))
 
     def _rows(self, pair: int) -> list[tuple[Frame, int]]:
         """Return for both nodes of a pair the frame and row that contain their facts."""
         return [side.at(int(nodes[pair])) for side, nodes in self._sides]
+
+
+def _values(at: tuple[Frame, int]) -> Values:
+    frame, row = at
+    return {name: column.at(row) for name, column in frame.columns.items()}
 
 
 def _before_and_after(
@@ -351,6 +426,14 @@ def _only_texts(texts: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 # -- which causes explain which pairs
+
+
+def _undirected(own: OwnCauses) -> OwnCauses:
+    """Return the causes with one name for both directions."""
+    numbers: dict[CauseName, int] = {}
+    places = [numbers.setdefault(without_direction(name), len(numbers)) for name in own.names]
+    merged = np.unique(np.stack([own.pairs, np.array(places, np.int64)[own.numbers]]), axis=1)
+    return OwnCauses(list(numbers), *merged)
 
 
 def _best_of_pairs(
@@ -512,11 +595,13 @@ class Causes(Arrays):
     ``num_specs`` is the number of counterparts. Specs are identified by their row in head; -1 is no
     spec.
 
-    The counterparts and their differing own facts are those of ``reasoning``. For nodes that are
-    apart, the architecture explains what no other cause explains.
+    The counterparts and their differing own facts are those of ``reasoning``. With
+    ``are_twins``, neither side comes first, and a cause is the same in both directions.
     """
 
-    def __init__(self, base: Side, head: Side, reasoning: Reasoning) -> None:
+    def __init__(
+        self, base: Side, head: Side, reasoning: Reasoning, *, are_twins: bool = False
+    ) -> None:
         pairs, apart = reasoning.counterparts, reasoning.apart
         # The counterparts are the first pairs of the graph.
         graph = walk(base, head, pairs.base_rows, pairs.head_rows)
@@ -525,14 +610,24 @@ class Causes(Arrays):
         facts = np.concatenate((reasoning.differing, of_rest))
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
         self._order = order = BottomUpGraph(graph.sources, graph.targets, graph.num_pairs)
-        ends = order.ends((facts != 0) | graph.is_external)
-        own = CauseNaming(base, head, graph).run(facts, ends, apart)
+        documents = compare_documents(base, head, graph, facts)
+        of_base, of_head = graph.base_nodes, graph.head_nodes
+        is_apart = are_unmatched(apart, of_base, of_head)
+        if apart is not None:
+            pairs_of_nodes = base, of_base, head, of_head
+            is_apart &= np.logical_or.reduce(
+                [differ_in(name, *pairs_of_nodes) for name in ARCHITECTURE]
+            )
+        ends = order.ends((facts != 0) | graph.is_external | documents.differ | is_apart)
+        own = CauseNaming(base, head, graph).run(facts, documents, is_apart, ends)
+        if are_twins:
+            own = _undirected(own)
         size = len(own.names)
         self._involvement = Involvement(size, own.pairs, own.numbers, order, graph.num_starts)
         num_involved, sets = self._involvement.totals()
         by_name = ranks(sorted(range(size), key=lambda number: own.names[number].order))
         # An architecture or a format explains only what no other cause does, however many specs.
-        is_last = np.array([name.kind in OF_NO_PACKAGE for name in own.names], np.bool_)
+        is_last = np.array([name.kind in LAST for name in own.names], np.bool_)
         by_most = np.lexsort((by_name, -num_involved, is_last))
         best = _best_of_pairs(graph, order, own, by_most)
         main = _main_of_specs(graph, facts, own, by_name, best)
@@ -612,10 +707,17 @@ class Causes(Arrays):
     def facts_of(self, number: int) -> list[FieldChange]:
         """Return all differing own facts of the node of a cause; the first determined its kind.
 
+        If none differs, return what else differs in the documents of its node.
+
         If several nodes have the cause, return those of the node with the smallest hashes.
         """
         pair, nodes = self._example(number)
-        return own_changes(self._base, self._head, nodes, int(self._facts[pair]))
+        if self._facts[pair]:
+            return own_changes(self._base, self._head, nodes, int(self._facts[pair]))
+        if self._graph.is_external[pair] or self.name_of(number).kind is CauseKind.UNKNOWN:
+            return []
+        sides = zip((self._base, self._head), nodes, strict=True)
+        return document_changes(*(_values(side.at(node)) for side, node in sides))
 
     @cached_property
     def _alike(self) -> dict[int, list[int]]:

@@ -34,14 +34,20 @@ class Explanation(Arrays):
     """
 
     def __init__(
-        self, comparison: Comparison, base: Side, head: Side, reasoning: Reasoning | None = None
+        self,
+        comparison: Comparison,
+        base: Side,
+        head: Side,
+        reasoning: Reasoning | None = None,
+        *,
+        are_twins: bool = False,
     ) -> None:
         self.comparison = comparison
         self.base = base
         self.head = head
         self.reasoning = reasoning or find_reasons(comparison.pairing, base, head)
         self.counterparts = self.reasoning.counterparts
-        self.causes = Causes(base, head, self.reasoning)
+        self.causes = Causes(base, head, self.reasoning, are_twins=are_twins)
 
     @property
     def why_unknown(self) -> str | None:
@@ -160,8 +166,12 @@ def explain(
     return Explanation(comparison, base, head)
 
 
-def explain_pairs(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> Explanation:
+def explain_pairs(
+    base: Side, head: Side, base_rows: Rows, head_rows: Rows, *, are_twins: bool = False
+) -> Explanation:
     """Explain pairs of rows as counterparts; each row of head is in at most one pair.
+
+    The causes of ``are_twins`` have no direction.
 
     The comparison contains only the rows of head, as added specs. If the two specs of a pair are of
     different packages, their own differing facts are not causes; those of their dependencies are.
@@ -193,4 +203,5 @@ def explain_pairs(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> E
     codes = code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
     of_head[pairs.head_rows] = np.where(own != 0, *codes)
     comparison = Comparison(base.frame, head.frame, pairing)
-    return Explanation(comparison, base, head, Reasoning(pairs, own, of_base, of_head))
+    reasoning = Reasoning(pairs, own, of_base, of_head)
+    return Explanation(comparison, base, head, reasoning, are_twins=are_twins)

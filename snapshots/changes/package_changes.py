@@ -22,7 +22,7 @@ from snapshots.frames.columns import (
 from snapshots.frames.frame import Frame
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
-from snapshots.spack.versions import VersionKey, version_key
+from snapshots.spack.versions import VersionKey, is_older, place_in_order
 
 _UNKNOWN = -1
 
@@ -97,7 +97,7 @@ class PackageChangeKind(Enum):
     - UPGRADED: The newest version rose, in Spack's version order.
     - DOWNGRADED: The newest version fell, on an architecture or in a stack that both have.
     - VERSIONS_CHANGED: The set of versions differs, and the package is neither upgraded nor
-      downgraded.
+      downgraded, as to or from a git ref that represents no version.
     - REBUILT: The same versions, other hashes.
     - CHANGED: The same hashes, other facts about them.
     """
@@ -273,7 +273,7 @@ def _kinds(
     in_both = np.flatnonzero(is_before & is_after)
     in_both = in_both[_versions_differ(before, after, places[in_both])]
     newest = {
-        number: (version_key(before.newest(place)), version_key(after.newest(place)))
+        number: (place_in_order(before.newest(place)), place_in_order(after.newest(place)))
         for number, place in zip(in_both.tolist(), places[in_both].tolist(), strict=True)
     }
     return package_kinds(is_before, is_after, rebuilt, newest)
@@ -291,9 +291,8 @@ def _are_downgraded(pairing: Pairing, names: CommonNames, places: Codes) -> Mask
     keys, packages, before = _newest(base, pairing.base_rows, names.in_base[places])
     keys_of_head, _, after = _newest(head, pairing.head_rows, names.in_head[places])
     _, ours, theirs = np.intersect1d(keys, keys_of_head, assume_unique=True, return_indices=True)
-    old, new = _version_keys(base, before[ours]), _version_keys(head, after[theirs])
-    is_older = [newer < older for older, newer in zip(old, new, strict=True)]
-    fell[packages[ours][is_older]] = True
+    old, new = base.version.values_at(before[ours]), head.version.values_at(after[theirs])
+    fell[packages[ours][list(map(is_older, new, old))]] = True
     return fell
 
 
@@ -323,12 +322,6 @@ def _newest(
     return keys, packages[owner[first]], frame.version.codes[rows[owner[first]]]
 
 
-def _version_keys(frame: Frame, codes: Codes) -> list[VersionKey]:
-    """Return the sort keys of the versions with some codes in Spack's order."""
-    keys = {code: version_key(frame.version.values[code]) for code in np.unique(codes).tolist()}
-    return list(map(keys.__getitem__, codes.tolist()))
-
-
 def package_kinds(
     was_there: Mask,
     is_there: Mask,
@@ -338,7 +331,8 @@ def package_kinds(
     """Return the codes of the first kind that applies to each of some packages.
 
     ``came_or_went`` marks packages with added or removed specs. ``newest`` contains the newest
-    version before and after of packages whose versions differ, by their numbers.
+    version before and after of packages whose versions differ, by their numbers; None if it has no
+    place in the order.
     """
     codes = code_of(PackageChangeKind.REBUILT), code_of(PackageChangeKind.CHANGED)
     kinds = np.where(came_or_went, *codes).astype(np.int8)

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.frames.columns import Arrays, Column, Mask, Rows, differing, mixed
-from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Nodes
 from snapshots.frames.hashes import NUM_WORDS, Hashes
 from snapshots.models import ARCHITECTURE, OWN_COLUMNS, OWN_FACTS, SPEC_FACTS
 from snapshots.spack.names import ROOT_STACK
+from snapshots.spack.virtuals import LANGUAGES, LIBC, package_of_compiler
 
 Fingerprints = npt.NDArray[np.uint64]
 
@@ -152,7 +153,9 @@ def _name_and_version(compiler: str | None) -> tuple[int, int]:
 # if dependencies are not stated, and all facts of a node outside the cache that the index does not
 # contain. The compiler is an own fact only if it is not a dependency, as in indexes up to version 7
 # and on pages: if no build dependency of either node provides a language. In that case, a spec
-# without any compiler differs from one with a compiler.
+# without any compiler differs from one with a compiler. If the compiler is a fact of one node and a
+# dependency of the other, as before and since Spack 1.0, their compilers are compared as facts, and
+# the dependencies that came with this are left out of the shapes.
 
 
 Facts = npt.NDArray[np.uint16]
@@ -189,9 +192,16 @@ def differing_facts(
     for name in OWN_COLUMNS:
         facts[differ_in(name, base, base_nodes, head, head_nodes) & are_stated] |= _BITS[name]
     is_dependency = has_compiler(base, base_nodes) | has_compiler(head, head_nodes)
+    became = became_dependencies(base, base_nodes, head, head_nodes)
     facts[is_dependency] &= ~np.uint16(_BITS["compiler"])
+    if became.any():
+        old, new = _compilers(base, base_nodes), _compilers(head, head_nodes)
+        facts[became & (old != new) & (old != 0) & (new != 0)] |= _BITS["compiler"]
     are_known = base.graph.known_nodes[base_nodes] & head.graph.known_nodes[head_nodes]
     differ = shapes(base, base_nodes) != shapes(head, head_nodes)
+    if became.any():
+        old, new = shapes_without_tools(base, base_nodes), shapes_without_tools(head, head_nodes)
+        differ[became] = (old != new)[became]
     facts[differ & are_known] |= _BITS["dependencies"]
     facts[are_unmatched(apart, base_nodes, head_nodes)] &= ~np.uint16(bits_of(ARCHITECTURE))
     return facts
@@ -212,16 +222,60 @@ def has_compiler(side: Side, nodes: Nodes) -> Mask:
     return of_nodes
 
 
-def shapes(side: Side, nodes: Nodes) -> Fingerprints:
+def became_dependencies(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
+    """Return for which pairs a compiler is a fact of one node and a dependency of the other."""
+    sides = ((base, base_nodes), (head, head_nodes))
+    old, new = (side.stating_compilers[nodes] for side, nodes in sides)
+    old_has, new_has = (has_compiler(side, nodes) for side, nodes in sides)
+    mask: Mask = (old & new_has) | (new & old_has)
+    return mask
+
+
+def _compilers(side: Side, nodes: Nodes) -> Fingerprints:
+    """Return the hash of each node's compiler, with the name of its package; 0 without one."""
+    column = side.column("compiler")
+    hashes = [
+        0
+        if value is None
+        else hash((package_of_compiler(value.split("@")[0]), value.partition("@")[2]))
+        for value in column.values
+    ]
+    return np.array(hashes, np.int64).astype(np.uint64)[column.codes[nodes]]
+
+
+_TOOLS = frozenset({"compiler-wrapper", "gcc-runtime", "intel-oneapi-runtime"})
+
+
+def is_tool(name: str, types: int, virtuals: Iterable[str]) -> bool:
+    """Return whether a dependency is a compiler, or comes with one: a wrapper, runtime or libc."""
+    provides_language = bool(types & DependencyType.BUILD) and not LANGUAGES.isdisjoint(virtuals)
+    return name in _TOOLS or provides_language or LIBC in virtuals
+
+
+def shapes_without_tools(side: Side, nodes: Nodes) -> Fingerprints:
+    """Return the shapes of the dependencies of each node that are no tools; see ``is_tool``."""
+    graph, names = side.graph, side.column("package")
+    is_left_out = np.array([name in _TOOLS for name in names.values], np.bool_)
+    left_out = is_left_out[names.codes[graph.targets]]
+    left_out[graph.edges_to_compilers] = True
+    left_out |= graph.virtuals.where(lambda virtuals: LIBC in virtuals)[graph.virtuals.codes]
+    return shapes(side, nodes, left_out)
+
+
+def shapes(side: Side, nodes: Nodes, left_out: Mask | None = None) -> Fingerprints:
     """Return a 64-bit hash of the shape of each node's dependencies, valid within this process.
 
-    It covers how often each dependency occurs, but not their order.
+    It covers how often each dependency occurs, but not their order. ``left_out`` marks edges that
+    do not count.
     """
     graph = side.graph
     starts, stops = graph.down.starts[nodes], graph.down.starts[nodes + 1]
     # The sum of hashes of edges does not depend on their order.
     edges = graph.down.edges_of(nodes)
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_edge_fingerprints(side, edges))))
+    fingerprints = _edge_fingerprints(side, edges)
+    if left_out is not None:
+        fingerprints[left_out[edges]] = 0
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(fingerprints)))
     counts = np.cumsum(stops - starts)
     shape: Fingerprints = sums[counts] - sums[counts - (stops - starts)]
     return shape

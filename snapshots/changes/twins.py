@@ -3,7 +3,8 @@
 Specs are *twins* if name, version, variants and architecture are equal and hashes are not. The
 *first* of a group of twins is the one that most specs of the revision reach, then the one in most
 stacks, then the one with the smallest hash. Each of the others is compared with the first as its
-counterpart, so the numbers of specs by cause add up to the number of specs built again.
+counterpart, so the numbers of specs by cause add up to the number of specs built again. Causes have
+no direction, as neither of two twins comes first.
 """
 
 from collections.abc import Sequence
@@ -60,7 +61,9 @@ class Twins(Records[TwinGroup]):
         self._group_of = np.full(len(side.frame), _NONE, np.int64)
         self._group_of[rows] = ranks(by_weight)[groups]
         firsts = np.repeat(rows[starts], sizes)
-        self.explanation = explain_pairs(side, side, firsts[is_other], rows[is_other])
+        self.explanation = explain_pairs(
+            side, side, firsts[is_other], rows[is_other], are_twins=True
+        )
 
     def __len__(self) -> int:
         return len(self._starts)

@@ -11,11 +11,11 @@ import msgspec
 from snapshots.changes.causes import CauseName
 from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.documents import COMPILER_DEPENDENCIES, COMPILER_FACTS
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.models import CauseKind
-from snapshots.spack.names import natural_key
 from snapshots.texts import in_words, short_hash, single_value
 
 # -- causes
@@ -39,10 +39,14 @@ _PHRASES = {
     CauseKind.RECIPE: CausePhrases(
         "recipe of {package} changed", "the recipe of {package}", "{package}'s recipe changed"
     ),
+    CauseKind.REPOSITORY: CausePhrases(
+        "{package} comes from {after}, before from {before}",
+        "the repository of {package}{in_brackets}",
+        "{package} comes from {after}, before from {before}",
+    ),
     CauseKind.VARIANTS: CausePhrases("{package} {step}", "variants of {package}{in_brackets}"),
     CauseKind.COMPILER: CausePhrases(
-        "compiler of {package} {before:none} → {after:none}",
-        "the compiler of {package}{in_brackets}",
+        "compiler {before:none} → {after:none}", "the compiler{in_brackets}"
     ),
     CauseKind.TARGET: CausePhrases("{package} {step}", "the target of {package}{in_brackets}"),
     CauseKind.DEPENDENCY_ADDED: CausePhrases(
@@ -61,8 +65,7 @@ _PHRASES = {
         "{package} uses {new} in place of {old}",
     ),
     CauseKind.EXTERNAL: CausePhrases(
-        "{package} {before:?} → {after:?} (outside the cache)",
-        "{package}{in_brackets} from outside the cache",
+        "external {package}: {before:?} → {after:?}", "external {package}{in_brackets}"
     ),
     CauseKind.ARCHITECTURE: CausePhrases(
         "architecture {before} → {after}", "the architecture{in_brackets}"
@@ -79,13 +82,52 @@ _SAME_DEPENDENCY = CausePhrases(
     "{package} depending otherwise on {new}",
     "{package} depends otherwise on {new}",
 )
+_SAME_DOCUMENTS = CausePhrases(
+    "another Spack hashed equal documents",
+    "another Spack's hashes of equal documents",
+    "another Spack hashed equal documents",
+)
+_TARGET = CausePhrases(
+    "target {target} is described otherwise (another archspec{details})",
+    "the description of target {target} (another archspec{details})",
+    "target {target} is described otherwise (another archspec{details})",
+)
+_COMPILERS = {
+    COMPILER_FACTS: CausePhrases(
+        "compilers became dependencies",
+        "compilers that became dependencies",
+        "compilers became dependencies",
+    ),
+    COMPILER_DEPENDENCIES: CausePhrases(
+        "compilers are no longer dependencies",
+        "compilers that are no longer dependencies",
+        "compilers are no longer dependencies",
+    ),
+}
+_PATCHES = CausePhrases(
+    "order of patches of {package}", "the order of patches of {package}{in_brackets}"
+)
+_WRITTEN = CausePhrases(
+    "{package} is written otherwise: {before:as usual} → {after:as usual}",
+    "the spelling of {package}{in_brackets}",
+    "{package} is written otherwise ({before:as usual} → {after:as usual})",
+)
+_ALL_WRITTEN = CausePhrases(
+    "specs are written otherwise: {before} → {after}",
+    "another spelling of specs{in_brackets}",
+    "specs are written otherwise ({before} → {after})",
+)
 _DEPENDENCIES = (CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED)
 _TITLE_VARIANTS = 60
 
 
-def cause_phrases(kind: CauseKind, before: str | None, after: str | None) -> CausePhrases:
+def cause_phrases(
+    kind: CauseKind, package: str | None, before: str | None, after: str | None
+) -> CausePhrases:
     """Return the phrases for a cause."""
     phrases = _PHRASES[kind]
+    if kind is CauseKind.FORMAT:
+        return _format_phrases(package, before, after)
     if kind in _DEPENDENCIES and before == after:
         return _SAME_DEPENDENCY
     if kind is CauseKind.VERSION and None in (before, after):
@@ -95,6 +137,29 @@ def cause_phrases(kind: CauseKind, before: str | None, after: str | None) -> Cau
     return phrases
 
 
+def _format_phrases(package: str | None, before: str | None, after: str | None) -> CausePhrases:
+    if package is not None:
+        is_order = before is not None and before.startswith("patches=")
+        return _PATCHES if is_order else _WRITTEN
+    if before is None or after is None:
+        return _SAME_DOCUMENTS
+    if before.startswith(_DESCRIBED):
+        return _TARGET
+    if before.isdigit() and after.isdigit():
+        return _PHRASES[CauseKind.FORMAT]
+    return _COMPILERS.get(before, _ALL_WRITTEN)
+
+
+_DESCRIBED = "target="
+
+
+def _description(before: str | None, after: str | None) -> tuple[str, str]:
+    """Return the target that two sides describe, and what only one of them says of it."""
+    parts = [(side or "").removeprefix(_DESCRIBED).partition(" ") for side in (before, after)]
+    details = [text.replace("=", ": ") for _, _, text in parts if text]
+    return parts[0][0], "".join(f"; {text}" for text in dict.fromkeys(details))
+
+
 def filled(
     template: str, package: str | None, before: str | None, after: str | None
 ) -> Iterator[tuple[str, str]]:
@@ -102,13 +167,16 @@ def filled(
 
     Fields are ``package``, ``before`` and ``after``, or ``old`` and ``new`` if these are names of
     packages; the text after a colon replaces None. ``step`` is the value before and after, as far
-    as they exist; ``in_brackets`` is the same in brackets.
+    as they exist; ``in_brackets`` is the same in brackets. ``target`` and ``details`` are the parts
+    of the description of a target.
     """
     step = "now {after}" if before is None else "{before} → {after}"
     if after is None:
         step = "" if before is None else "no longer {before}"
     template = template.replace("{in_brackets}", f" ({step})" if step else "")
     values = {"package": package, "before": before, "after": after, "old": before, "new": after}
+    if "{target}" in template:
+        values["target"], values["details"] = _description(before, after)
     for words, field, absent, _ in Formatter().parse(template.replace("{step}", step)):
         if words:
             yield words, ""
@@ -132,7 +200,7 @@ def cause_title(cause: CauseName) -> str:
     before, after = cause.before, cause.after
     if cause.kind is CauseKind.VARIANTS:
         before, after = _few_variants(before), _few_variants(after)
-    template = cause_phrases(cause.kind, before, after).title
+    template = cause_phrases(cause.kind, cause.package, before, after).title
     return "".join(text for text, _ in filled(template, cause.package, before, after))
 
 
@@ -140,27 +208,16 @@ _OF_TWINS = {
     CauseKind.VERSION: "{package} {before:?} / {after:?}",
     CauseKind.RECIPE: "two recipes of {package}",
     CauseKind.VARIANTS: "{package} {before:without} / {after:without}",
-    CauseKind.COMPILER: "compiler of {package} {before:none} / {after:none}",
+    CauseKind.REPOSITORY: "{package} from {before:?} / {after:?}",
+    CauseKind.COMPILER: "compiler {before:none} / {after:none}",
     CauseKind.TARGET: "{package} {before} / {after}",
     CauseKind.DEPENDENCY_ADDED: "{package} with and without {new}",
     CauseKind.PROVIDER: "{package} with {old} / {new}",
-    CauseKind.EXTERNAL: "{package} {before:?} / {after:?} (outside the cache)",
+    CauseKind.EXTERNAL: "external {package}: {before:?} / {after:?}",
     CauseKind.ARCHITECTURE: "architecture {before} / {after}",
     CauseKind.FORMAT: "Spack's format of specs {before} / {after}",
     CauseKind.UNKNOWN: "{package}, for an unknown reason",
 }
-
-
-def without_direction(cause: CauseName) -> CauseName:
-    """Return a cause of twins, neither of which comes first: one name for both directions."""
-    if cause.kind in _DEPENDENCIES:
-        name = cause.after if cause.before is None else cause.before
-        both = name if cause.before == cause.after else None
-        return CauseName(CauseKind.DEPENDENCY_ADDED, cause.package, both, name)
-    sides = sorted(
-        (cause.before, cause.after), key=lambda side: (side is None, natural_key(side or ""))
-    )
-    return CauseName(cause.kind, cause.package, *sides)
 
 
 def twins_title(cause: CauseName) -> str:
@@ -171,6 +228,8 @@ def twins_title(cause: CauseName) -> str:
         before, after = _few_variants(before), _few_variants(after)
     elif cause.kind in _DEPENDENCIES and before == after:
         template = "{package} depends on {new} in two ways"
+    elif cause.kind is CauseKind.FORMAT and not (before or "").isdigit():
+        template = cause_phrases(cause.kind, cause.package, before, after).noun
     return "".join(text for text, _ in filled(template, cause.package, before, after))
 
 

@@ -18,6 +18,8 @@ _MARKS: dict[str, type[str]] = {
     "new": Name,
     "before": Value,
     "after": Value,
+    "target": Value,
+    "details": Value,
 }
 """The type of each field of a phrase; the other texts are cachelog's own words."""
 
@@ -89,7 +91,7 @@ def _spack_step(spack: sections.SpackEntry) -> list[str]:
 
 
 def _phrases(cause: sections.CauseEntry) -> CausePhrases:
-    return cause_phrases(CauseKind(cause.kind), cause.before, cause.after)
+    return cause_phrases(CauseKind(cause.kind), cause.package, cause.before, cause.after)
 
 
 def _pieces(template: str, cause: sections.CauseEntry) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.causes import MAX_TOGETHER, CauseCount, Causes
+from snapshots.changes.causes import LAST, MAX_TOGETHER, CauseCount, Causes
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.explanation import Explanation
@@ -26,7 +26,7 @@ from snapshots.models import COMPARED_FACTS, CauseKind
 from snapshots.recipes.commits import Links, without_pull_request
 from snapshots.recipes.effects import CauseCommit, CommitEffect, CommitLevel, RecipesChange
 from snapshots.spack.names import ROOT_STACK
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import is_older
 from snapshots.texts import counted
 
 
@@ -433,11 +433,11 @@ def is_most(num_unknown: int, groups: Iterable[Sequence[CauseEntry]]) -> bool:
 def by_reach(groups: Iterable[list[CauseEntry]]) -> list[list[CauseEntry]]:
     """Return groups of causes by the number of specs they are involved in, largest first.
 
-    Ties keep their order. The architecture is last, because it is involved in all specs, and
-    explains only those that no other cause explains.
+    Ties keep their order. Architectures and formats are last, because they are involved in nearly
+    all specs, and explain only those that no other cause explains.
     """
-    last = CauseKind.ARCHITECTURE.value
-    return sorted(groups, key=lambda group: (group[0].kind == last, -group[0].num_involved))
+    last = {kind.value for kind in LAST}
+    return sorted(groups, key=lambda group: (group[0].kind in last, -group[0].num_involved))
 
 
 def leading(
@@ -643,7 +643,7 @@ class _LostSpecs:
             num_specs=len(places),
             reasons=self._count(places),
             replaced_by=newest_first,
-            is_older=bool(newest_first) and version_key(newest_first[0]) < version_key(version),
+            is_older=bool(newest_first) and is_older(newest_first[0], version),
         )
 
     def _of(self, package: str, version: str) -> Sequence[int]:

@@ -136,6 +136,24 @@ def version_key(version: str) -> VersionKey:
     return tuple(map(_component, components)), prerelease
 
 
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def place_in_order(version: str) -> VersionKey | None:
+    """Return the sort key of a version; None for a git ref that represents none: git.main.
+
+    Such a ref is neither newer nor older than any version.
+    """
+    is_ref = version.startswith("git.") or _COMMIT.fullmatch(version) is not None
+    return None if is_ref and "=" not in version else version_key(version)
+
+
+def is_older(version: str, other: str) -> bool:
+    """Return whether a version is older than another; a git ref without a version is not."""
+    key, other_key = place_in_order(version), place_in_order(other)
+    return key is not None and other_key is not None and key < other_key
+
+
 @remembered(1 << 12)
 def end_of_range(version: str) -> VersionKey:
     """Return the key of the first version after a range with this upper bound.

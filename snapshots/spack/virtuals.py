@@ -16,6 +16,9 @@ from snapshots.spack.versions import VersionList, parse_versions
 LANGUAGES = frozenset({"c", "cxx", "fortran"})
 """The virtual packages that compilers provide."""
 
+LIBC = "libc"
+"""The virtual package that C libraries provide."""
+
 _ALL = dict.fromkeys(LANGUAGES, "")
 _C_FAMILY = {"c": "", "cxx": ""}
 

@@ -14,7 +14,7 @@ from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import begins_of_runs
 from snapshots.history import History
 from snapshots.models import RevisionInfo
-from snapshots.spack.versions import VersionKey, version_key
+from snapshots.spack.versions import VersionKey, place_in_order, version_key
 from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, Steps
 
 Counts = npt.NDArray[np.int64]
@@ -144,7 +144,7 @@ def _version_changes(events: Events) -> dict[int, _VersionChange]:
     for place, of_place in sorted(versions_added_and_removed(events).items()):
         added, removed = (sorted(orders, reverse=True) for orders in of_place)
         present = present.union(added).difference(removed)
-        before, newest = newest, max(present)[0] if present else None
+        before, newest = newest, place_in_order(max(present)[1]) if present else None
         new, gone = (tuple(text for _, text in orders) for orders in (added, removed))
         changes[place] = _VersionChange(new, gone, before, newest)
     return changes

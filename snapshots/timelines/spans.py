@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History, age
-from snapshots.models import RevisionInfo
+from snapshots.models import RevisionInfo, StackInfo
+from snapshots.refs import series
 from snapshots.timelines.steps import ADDED, REMOVED, Events, Steps
 
 
@@ -164,10 +165,18 @@ def holding(
     return sorted((steps.revisions[place] for place in held.tolist()), key=age, reverse=True)
 
 
-def last_span(history: HashHistory, series: str) -> Span:
-    """Return the last span of a hash in a series; in any series if this one never had it.
+def last_span(of_hash: HashHistory, revision: RevisionInfo, history: History) -> Span:
+    """Return the last span of a hash before a revision of the same series, which lacks it.
 
-    Spans of the series are in its order; those of other series are ordered by ``taken_at``.
+    If the series only had it later, return that span without its end; if it never had it, the last
+    span of all series by ``taken_at``.
     """
-    own = [span for span in history.spans if span.series == series]
-    return own[-1] if own else max(history.spans, key=lambda span: age(span.last))
+    if isinstance(revision, StackInfo):
+        revision = revision.revision
+    own = [span for span in of_hash.spans if span.series == series(revision.tag)]
+    before = [span for span in own if history.is_before(span.last, revision)]
+    if before:
+        return before[-1]
+    if own:
+        return msgspec.structs.replace(own[0], reason_gone=None, gone_in=None)
+    return max(of_hash.spans, key=lambda span: age(span.last))

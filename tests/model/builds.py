@@ -1,5 +1,6 @@
 """Generated builds whose hashes cover dependencies, as Spack's do, and strategies of states."""
 
+import json
 from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -28,7 +29,8 @@ class Build(NamedTuple):
 
     ``place`` is ``cache``; ``stated`` if the source states a spec that is elsewhere; ``named`` if
     only edges name it; ``gone`` if it is nowhere. Without ``is_told`` its dependencies are unknown.
-    ``compiler`` is used if no dependency is a compiler.
+    ``compiler`` is used if no dependency is a compiler. ``features`` are those that the document
+    lists of the target; None if the source has no documents.
     """
 
     name: str = "a"
@@ -43,11 +45,15 @@ class Build(NamedTuple):
     is_told: bool = True
     needs: tuple[Need, ...] = ()
     spec_format: int | None = None
+    features: tuple[str, ...] | None = None
+    patches: tuple[str, ...] | None = None
+    external: str | None = None
+    built_as: str | None = None
 
     @property
     def text(self) -> str:
         """The part of the build itself that a hash covers."""
-        return repr(self[:6]) + str(self.compiler) + str(self.spec_format or "")
+        return repr(self[:6]) + str(self.compiler) + str(self.spec_format or "") + repr(self[12:])
 
 
 Builds = Sequence[Build]
@@ -118,7 +124,18 @@ def _spec(
         package_hash=build.recipe,
         dependencies=edges if build.is_told else None,
         spec_format=build.spec_format,
+        patches=build.patches,
+        external_path=build.external,
+        build_spec=build.built_as,
+        spelling=_spelling(build),
     )
+
+
+def _spelling(build: Build) -> tuple[str, ...] | None:
+    if build.features is None:
+        return None
+    description = {"name": build.machine[1], "features": list(build.features)}
+    return (f"target={json.dumps(description)}",) if build.features else ()
 
 
 def _compiler(
@@ -148,7 +165,17 @@ def _reached(inside: dict[str, Spec], outside: dict[str, Spec]) -> set[str]:
 def as_pages_tell(state: State) -> State:
     """Return the state that pages describe, without dependencies and recipes."""
     return State(
-        replace(spec, dependencies=None, package_hash=None, namespace=None, spec_format=None)
+        replace(
+            spec,
+            dependencies=None,
+            package_hash=None,
+            namespace=None,
+            spec_format=None,
+            patches=None,
+            external_path=None,
+            build_spec=None,
+            spelling=None,
+        )
         for spec in state.specs.values()
     )
 
@@ -157,7 +184,7 @@ def as_pages_tell(state: State) -> State:
 
 _VALUES: dict[str, Sequence[Any]] = {
     "name": ("a", "b", "c", "gcc", "mpich"),
-    "version": ("1.0", "1.1", "1.10", "2rc1", "develop"),
+    "version": ("1.0", "1.1", "1.10", "2rc1", "develop", "git.main"),
     "recipe": ("r1", "r1", "r2", "r2", None),
     "namespace": (*["builtin"] * 6, "mine", None),
     "variants": (
@@ -173,6 +200,10 @@ _VALUES: dict[str, Sequence[Any]] = {
     "place": (*["cache"] * 6, "stated", "named"),
     "is_told": (*[True] * 7, False),
     "spec_format": (5, 5, 6, None),
+    "features": (*[("avx",)] * 4, ("avx", "bmi"), (), None),
+    "patches": (*[None] * 4, ("aa", "bb"), ("bb", "aa")),
+    "external": (*[None] * 4, "/usr", "/opt"),
+    "built_as": (*[None] * 7, f"a/{hash_of('gone')}"),
 }
 _TYPES = (("build", "link"), ("build",), ("run",))
 _VIRTUALS: tuple[tuple[str, ...], ...] = ((), (), ("mpi",), ("c",), ("c", "mpi"))

@@ -5,11 +5,22 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from enum import Enum, auto
 from functools import cached_property, lru_cache
 from itertools import pairwise, product
+from json import loads
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from snapshots.models import Dependency, Spec
 from snapshots.spack.versions import version_key
-from tests.model.states import State, architecture_of, depends_on_compiler, direct_names, stacks_of
+from tests.model.states import (
+    State,
+    architecture_of,
+    depends_on_compiler,
+    direct_names,
+    has_own_compiler,
+    is_to_compiler,
+    stacks_of,
+)
 
 # -- the dependencies of two specs
 
@@ -70,6 +81,7 @@ class Kind(Enum):
 
     VERSION = auto()
     RECIPE = auto()
+    REPOSITORY = auto()
     VARIANTS = auto()
     COMPILER = auto()
     TARGET = auto()
@@ -82,9 +94,8 @@ class Kind(Enum):
     UNKNOWN = auto()
 
 
-OF_NO_PACKAGE = (Kind.ARCHITECTURE, Kind.FORMAT)
-UNEXPLAINED = (*OF_NO_PACKAGE, Kind.UNKNOWN)
-"""Kinds that explain only differences without another cause."""
+LAST = (Kind.ARCHITECTURE, Kind.FORMAT)
+"""Kinds that are main causes only of specs without another cause."""
 
 
 class Cause(NamedTuple):
@@ -127,13 +138,19 @@ ARCHITECTURE = ("platform", "operating_system", "target")
 def own_differences(before: Spec, after: Spec, *, apart: bool = False) -> list[str]:
     """Return the own facts that both state and that differ, in the order of causes."""
     has_compiler = depends_on_compiler(before) or depends_on_compiler(after)
+    compilers: list[object] = [
+        None if has_compiler else str(spec.compiler) for spec in (before, after)
+    ]
+    if became_dependency(before, after):
+        compilers = [before.compiler, after.compiler]
+        before, after = without_tools(before), without_tools(after)
     facts: dict[str, list[object]] = {
         "version": [before.version, after.version],
         "package_hash": [before.package_hash, after.package_hash],
         "namespace": [before.namespace, after.namespace],
         "variants": [set(before.variants), set(after.variants)],
         "dependencies": [_shape(before), _shape(after)],
-        "compiler": [None if has_compiler else str(spec.compiler) for spec in (before, after)],
+        "compiler": compilers,
         "platform": [before.platform, after.platform],
         "operating_system": [before.operating_system, after.operating_system],
         "target": [before.target, after.target],
@@ -152,12 +169,88 @@ def _shape(spec: Spec) -> Counter[tuple[object, ...]] | None:
     return Counter((edge.name, edge.types, edge.virtuals) for edge in spec.dependencies)
 
 
-def format_cause(before: Spec | None, after: Spec | None) -> Cause | None:
-    """Return the cause of two specs in two formats; None for others."""
-    old, new = (spec.spec_format if spec else None for spec in (before, after))
-    if old is None or new is None or old == new:
+def became_dependency(before: Spec, after: Spec) -> bool:
+    """Return whether the compiler is a fact of one spec and a dependency of the other."""
+    return (has_own_compiler(before) and depends_on_compiler(after)) or (
+        depends_on_compiler(before) and has_own_compiler(after)
+    )
+
+
+def without_tools(spec: Spec) -> Spec:
+    """Return a spec without dependencies on compilers, and on what comes with them."""
+    if spec.dependencies is None:
+        return spec
+    tools = ("compiler-wrapper", "gcc-runtime", "intel-oneapi-runtime")
+    edges = [
+        edge
+        for edge in spec.dependencies
+        if edge.name not in tools and "libc" not in edge.virtuals and not is_to_compiler(edge)
+    ]
+    return replace(spec, dependencies=tuple(edges))
+
+
+def cause_of_writer(before: Spec, after: Spec) -> Iterator[Cause]:
+    """Yield the causes in how Spack writes all specs: each is one for all packages."""
+    old, new = before.spec_format, after.spec_format
+    if old is not None and new is not None and old != new:
+        yield Cause(Kind.FORMAT, None, str(old), str(new))
+    if became_dependency(before, after):
+        sides = ["compilers as facts", "compilers as dependencies"]
+        yield Cause(Kind.FORMAT, None, *(sides if has_own_compiler(before) else sides[::-1]))
+    if before.target == after.target and are_whole(before, after):
+        descriptions = [set(words_of_target(spec)) for spec in (before, after)]
+        if descriptions[0] != descriptions[1]:
+            texts = [
+                " features=".join(filter(None, (f"target={before.target}", ",".join(only))))
+                for only in (
+                    sorted(descriptions[0] - descriptions[1]),
+                    sorted(descriptions[1] - descriptions[0]),
+                )
+            ]
+            yield Cause(Kind.FORMAT, None, *texts)
+
+
+def are_whole(*specs: Spec) -> bool:
+    """Return whether the sources of specs have their whole documents."""
+    return all(spec.spelling is not None for spec in specs)
+
+
+def words_of_target(spec: Spec) -> list[str]:
+    """Return the features that a document lists of its target."""
+    texts = [part for part in spec.spelling or () if part.startswith("target=")]
+    return [word for text in texts for word in loads(text.removeprefix("target="))["features"]]
+
+
+def cause_of_document(before: Spec, after: Spec) -> Cause | None:
+    """Return the cause in what differs besides own facts and the ways of a writer, if any."""
+    if before.external_path != after.external_path:
+        return Cause(Kind.EXTERNAL, after.name, before.external_path, after.external_path)
+    if not are_whole(before, after):
         return None
-    return Cause(Kind.FORMAT, None, str(old), str(new))
+    if before.patches != after.patches:
+        sides = (
+            f"patches={','.join(spec.patches)}" if spec.patches else None
+            for spec in (before, after)
+        )
+        is_order = sorted(before.patches or ()) == sorted(after.patches or ())
+        return Cause(Kind.FORMAT if is_order else Kind.VARIANTS, after.name, *sides)
+    if before.build_spec != after.build_spec:
+        sides = (
+            f"build_spec={spec.build_spec}" if spec.build_spec else None for spec in (before, after)
+        )
+        return Cause(Kind.VARIANTS, after.name, *sides)
+    if became_dependency(before, after) or (
+        None not in (before.spec_format, after.spec_format)
+        and (before.spec_format != after.spec_format)
+    ):
+        return None
+    for name in ("package_hash", "namespace", "spec_format"):
+        stated = [getattr(spec, name) is not None for spec in (before, after)]
+        if stated[0] != stated[1]:
+            return Cause(
+                Kind.FORMAT, None, *(f"{'with' if known else 'without'} {name}" for known in stated)
+            )
+    return None
 
 
 def architecture_cause(before: Spec | None, after: Spec | None) -> Cause | None:
@@ -179,8 +272,10 @@ def own_causes(
             return []
         case "version":
             return [Cause(Kind.VERSION, package, before.version, after.version)]
-        case "package_hash" | "namespace":
+        case "package_hash":
             return [Cause(Kind.RECIPE, package)]
+        case "namespace":
+            return [Cause(Kind.REPOSITORY, package, before.namespace, after.namespace)]
         case "variants":
             lost, gained = (
                 " ".join(sorted(set(some.variants) - set(others.variants))) or None
@@ -188,10 +283,12 @@ def own_causes(
             )
             return [Cause(Kind.VARIANTS, package, lost, gained)]
         case "compiler":
-            return [Cause(Kind.COMPILER, package, before.compiler, after.compiler)]
+            return [Cause(Kind.COMPILER, None, before.compiler, after.compiler)]
         case "platform" | "operating_system" | "target":
             sides = ("-".join(architecture_of(spec)) for spec in (before, after))
             return [Cause(Kind.TARGET, package, *sides)]
+    if became_dependency(before, after):
+        before, after = without_tools(before), without_tools(after)
     causes = set(_dependency_causes(before, after, edges))
     return sorted(causes, key=lambda cause: (cause.kind.value, cause.order))
 
@@ -476,7 +573,13 @@ def _missing_part(other: State, spec: Spec) -> str:
 class Causes:
     """The causes of specs with counterparts (base by head), determined pair by pair of nodes."""
 
-    def __init__(self, base: State, head: State, counterparts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        base: State,
+        head: State,
+        counterparts: Mapping[str, str],
+        rename: Callable[[Cause], Cause] = lambda cause: cause,
+    ) -> None:
         self._base = base
         self._head = head
         self._apart = Apart(base, head)
@@ -494,10 +597,14 @@ class Causes:
                 waiting += self.below[pair]
         self._own = {pair: self._causes_at(pair) for pair in self.below}
         for pair in [pair for pair in self.below if self._ends_without_cause(pair)]:
-            nodes = self._nodes(pair)
+            nodes = [node for node in self._nodes(pair) if node is not None]
+            is_whole = len(nodes) == 2 and are_whole(*nodes)
             unknown = Cause(Kind.UNKNOWN, self._packages[pair])
-            architecture = architecture_cause(*nodes) if self._apart(*nodes) else None
-            self._own[pair] = [architecture or format_cause(*nodes) or unknown]
+            self._own[pair] = [Cause(Kind.FORMAT, None) if is_whole else unknown]
+        for pair, causes in self._own.items():
+            self._own[pair] = sorted(
+                map(rename, causes), key=lambda cause: (cause.kind.value, cause.order)
+            )
 
     def _nodes(self, pair: Pair) -> tuple[Spec | None, Spec | None]:
         return self._base.nodes.get(pair[0]), self._head.nodes.get(pair[1])
@@ -518,7 +625,17 @@ class Causes:
         before, after = self._nodes(pair)
         if before is not None and after is not None:
             is_apart = self._apart(before, after)
-            return own_causes(before, after, self._edges[pair], apart=is_apart)
+            if became_dependency(before, after):
+                stripped = without_tools(before), without_tools(after)
+                edges = pair_edges(self._base, self._head, *stripped)
+                causes = own_causes(before, after, edges, apart=is_apart)
+            else:
+                causes = own_causes(before, after, self._edges[pair], apart=is_apart)
+            if not causes:
+                causes += filter(None, [cause_of_document(before, after)])
+            causes += cause_of_writer(before, after)
+            architecture = architecture_cause(before, after) if is_apart else None
+            return [*causes, *filter(None, [architecture])]
         versions = (node.version if node else None for node in (before, after))
         return [Cause(Kind.EXTERNAL, self._packages[pair], *versions)]
 
@@ -570,12 +687,14 @@ class Causes:
 
     def _main(self, digest: str, pair: Pair) -> Cause:
         """Return the first cause of the spec's own facts, or the cause involved in most specs."""
-        own = [cause for cause in self._own[pair] if cause.kind not in UNEXPLAINED]
-        return own[0] if own else self._most_involved(digest)
+        before, after = self._base.nodes[pair[0]], self._head.nodes[pair[1]]
+        if own_differences(before, after, apart=self._apart(before, after)):
+            return self._own[pair][0]
+        return self._most_involved(digest)
 
     def _most_involved(self, digest: str) -> Cause:
         def key(cause: Cause) -> tuple[object, ...]:
-            return cause.kind in OF_NO_PACKAGE, -self.num_involved[cause], cause.order
+            return cause.kind in LAST, -self.num_involved[cause], cause.order
 
         return min(self.involved[digest], key=key)
 
@@ -620,7 +739,19 @@ class Causes:
         before, after = self._nodes(pair)
         if not before or not after:
             return []
-        return own_differences(before, after, apart=self._apart(before, after))
+        own = own_differences(before, after, apart=self._apart(before, after))
+        if own or cause.kind is Kind.UNKNOWN:
+            return own
+        names = (
+            "external_path",
+            "patches",
+            "build_spec",
+            "package_hash",
+            "namespace",
+            "spec_format",
+            "spelling",
+        )
+        return [name for name in names if getattr(before, name) != getattr(after, name)]
 
     # -- paths
 

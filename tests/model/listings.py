@@ -6,14 +6,14 @@ from typing import Any
 
 from strawberry.utils.str_converters import to_camel_case
 
-from snapshots.models import SPEC_FACTS, Spec
+from snapshots.models import SHOWN_FACTS, SPEC_FACTS, Spec
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.spack.notation import compiler_key
 from snapshots.spack.versions import version_key
 
 Json = dict[str, Any]
 
-PLAIN_FACTS = [name for name in SPEC_FACTS if name != "dependencies"]
+PLAIN_FACTS = [name for name in SHOWN_FACTS if name != "dependencies"]
 """The facts of a spec that are fields without arguments."""
 
 # -- specs
@@ -248,29 +248,43 @@ def package_kind(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
     kind = kind_by_versions(before, after)
     if kind != "DOWNGRADED":
         return kind
-    places = [_newest_by_place(side) for side in (before, after)]
-    fell = any(places[1][place] < places[0][place] for place in places[0].keys() & places[1].keys())
+    places = [_versions_by_place(side) for side in (before, after)]
+    fell = any(
+        newest_of(places[1][place]) < newest_of(places[0][place])
+        for place in places[0].keys() & places[1].keys()
+        if not any(is_plain_ref(max(side[place], key=_age)) for side in places)
+    )
     return kind if fell else "VERSIONS_CHANGED"
 
 
-def _newest_by_place(specs: Sequence[Spec]) -> dict[object, Any]:
-    """Return the newest version for each architecture, and in each stack."""
-    newest: dict[object, Any] = {}
+def is_plain_ref(version: str) -> bool:
+    """Return whether a version is a git ref without a version, which is neither newer nor older."""
+    return version.startswith("git.") and "=" not in version
+
+
+def newest_of(versions: Iterable[str]) -> Any:
+    """Return the sort key of the newest version."""
+    return max(map(version_key, versions))
+
+
+def _versions_by_place(specs: Sequence[Spec]) -> dict[object, set[str]]:
+    """Return the versions for each architecture, and in each stack."""
+    versions: dict[object, set[str]] = {}
     for spec in specs:
         architecture = (spec.platform, spec.operating_system, spec.target)
         for place in (architecture, *(stack for stack in spec.stacks if stack != ROOT_STACK)):
-            version = version_key(spec.version)
-            newest[place] = max(newest.get(place, version), version)
-    return newest
+            versions.setdefault(place, set()).add(spec.version)
+    return versions
 
 
 def kind_by_versions(before: Sequence[Spec], after: Sequence[Spec]) -> str | None:
     """Return the kind of change of a package by versions alone; None if it is unchanged."""
     if not before or not after:
         return "ADDED" if after else "REMOVED"
-    newest = [max(version_key(spec.version) for spec in side) for side in (before, after)]
-    if newest[0] != newest[1]:
-        return "UPGRADED" if newest[1] > newest[0] else "DOWNGRADED"
+    newest = [max((spec.version for spec in side), key=_age) for side in (before, after)]
+    newest_keys = list(map(version_key, newest))
+    if newest_keys[0] != newest_keys[1] and not any(map(is_plain_ref, newest)):
+        return "UPGRADED" if newest_keys[1] > newest_keys[0] else "DOWNGRADED"
     old, new = ({spec.hash: spec for spec in side} for side in (before, after))
     if {spec.version for spec in before} != {spec.version for spec in after}:
         return "VERSIONS_CHANGED"

@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from functools import cache
 
 from snapshots.models import Spec
-from tests.model.changes import Causes
+from snapshots.spack.names import natural_key
+from tests.model.changes import Cause, Causes, Kind
 from tests.model.listings import own_order
 from tests.model.states import State, architecture_of, stacks_of
 
@@ -36,9 +37,15 @@ def holes(state: State, digests: Collection[str] | None = None) -> dict[str, set
     """Return the specs that each hole affects, of some or of all in the cache."""
     affected: dict[str, set[str]] = {}
     for digest in state.specs if digests is None else digests:
-        for below in reached(state, digest, INSTALLED):
-            if below not in state.specs and not is_external(state.nodes.get(below)):
-                affected.setdefault(below, set()).add(digest)
+        below = reached(state, digest, INSTALLED)
+        for node in below:
+            if node not in state.specs and not is_external(state.nodes.get(node)):
+                affected.setdefault(node, set()).add(digest)
+        for node in {digest, *below} & state.specs.keys():
+            # A spliced spec is installed from the binary of what it was built as.
+            _, _, built_as = (state.specs[node].build_spec or "").partition("/")
+            if built_as and built_as not in state.specs:
+                affected.setdefault(built_as, set()).add(digest)
     return affected
 
 
@@ -105,9 +112,17 @@ def twins(state: State, digests: Collection[str] | None = None) -> dict[str, lis
 
 def causes_of_twins(state: State, groups: Mapping[str, list[str]]) -> Causes:
     """Return the causes of the differences between twins and the first of their group."""
-    return Causes(
-        state, state, {other: first for first, others in groups.items() for other in others}
-    )
+    pairs = {other: first for first, others in groups.items() for other in others}
+    return Causes(state, state, pairs, _either_way)
+
+
+def _either_way(cause: Cause) -> Cause:
+    """Return the same cause for a difference and its reverse."""
+    other = cause._replace(before=cause.after, after=cause.before)
+    if cause.kind in (Kind.DEPENDENCY_ADDED, Kind.DEPENDENCY_REMOVED):
+        added = [one._replace(kind=Kind.DEPENDENCY_ADDED) for one in (cause, other)]
+        return min(added, key=lambda one: one.before is not None)
+    return min(cause, other, key=lambda one: (one.before is None, natural_key(one.before or "")))
 
 
 def joined(causes: Causes, group: Collection[str]) -> set[str]:

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.models import SPEC_FACTS, Spec, revision_facts
+from snapshots.models import SHOWN_FACTS, Spec, revision_facts
 from tests.schema.worlds import World
 from tests.server.commands import cachelog, fail, succeed_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -169,7 +169,7 @@ def test_json_has_all_facts(demo_catalog: Path) -> None:
     document = cachelog("find", spec.name, f"/{spec.hash[:9]}", "--json", catalog=demo_catalog).json
     assert (document["query"], document["total"]) == (f"{spec.name} /{spec.hash[:9]}", 1)
     assert document["revision"]["tag"] == "develop"
-    facts = {name: getattr(spec, name) for name in SPEC_FACTS if name != "dependencies"}
+    facts = {name: getattr(spec, name) for name in SHOWN_FACTS if name != "dependencies"}
     assert document["specs"] == [orjson.loads(orjson.dumps(facts)) | {"short": spec.short}]
     result = cachelog("find", f"{spec.name}@999:", catalog=demo_catalog)
     assert (result.code, result.out) == (0, "")

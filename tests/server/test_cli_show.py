@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.contents import Content, Snapshot
-from snapshots.models import SPEC_FACTS, revision_facts
+from snapshots.models import SHOWN_FACTS, revision_facts
 from tests.server.commands import cachelog, fail, run_in, succeed_in
 from tests.server.known_catalogs import (
     CMAKE,
@@ -129,14 +129,14 @@ def test_all_facts_of_a_spec_are_shown(world: KnownCatalog) -> None:
     """As in the newest revision that has the spec; each fact has a line of text."""
     report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
     assert report["revision"] == facts_at(world, 5)
-    for name in SPEC_FACTS:
+    for name in SHOWN_FACTS:
         if name != "dependencies":
             value = getattr(HDF5, name)
             assert report["spec"][name] == (list(value) if isinstance(value, tuple) else value)
     texts = labelled(succeed_in(world, "show", f"/{HDF5.hash[:8]}").lines)
     assert set(texts) >= {
         fact.label or name.replace("_", " ").capitalize()
-        for name, fact in SPEC_FACTS.items()
+        for name, fact in SHOWN_FACTS.items()
         if name != "dependencies" and not fact.is_exceptional
     }
     assert not {"External at", "External modules", "Spliced, built as"} & set(texts)

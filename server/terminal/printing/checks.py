@@ -16,7 +16,6 @@ from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.pairings import FieldChange
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.models import ConcreteSpec, SideInfo, Spec
-from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.sources.lock_files import LockFile
 from snapshots.texts import counted, in_words, percent, short_hash, shortened, versioned
@@ -131,7 +130,7 @@ def _groups(locked: LockFile, lookup: Lookup) -> list[tuple[str, int, int]]:
 def find_last_seen(
     opened: OpenedCatalog, names: Mapping[str, str], revision: SideInfo
 ) -> dict[str, Span] | None:
-    """Return where hashes, each with the name of its package, were last, if anywhere.
+    """Return where hashes, each with the name of its package, were last before a revision.
 
     The series of the revision takes precedence. Returns None if that is unknown: if the side is a
     file, or, with a note, if the history cannot be read.
@@ -146,8 +145,8 @@ def find_last_seen(
     except (CatalogError, IncompleteHistory) as error:
         note(f"It is unknown when they were last there: {error}")
         return None
-    own = series_of(revision.tag)
-    return {text: last_span(history, own) for text, history in histories.items()}
+    history = opened.history
+    return {text: last_span(of_hash, revision, history) for text, of_hash in histories.items()}
 
 
 def _best_lines(covered: Sequence[RevisionCoverage], requested: RequestedSpecs) -> Iterator[str]:

@@ -19,7 +19,7 @@ from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import Neighbours
-from snapshots.models import SPEC_FACTS, Fact, RevisionInfo, Spec
+from snapshots.models import SHOWN_FACTS, Fact, RevisionInfo, Spec
 from snapshots.refs import series as series_of
 from snapshots.refs import title
 from snapshots.timelines.packages import PackageTimeline
@@ -328,7 +328,7 @@ def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
         yield from map(styles.name, wrapped(spec.short))
         facts = [
             (fact.label or texts.in_words(fact.name).capitalize(), _fact_text(spec, shown_in, fact))
-            for fact in SPEC_FACTS.values()
+            for fact in SHOWN_FACTS.values()
         ]
         yield from labelled([*facts, ("As of", title(shown_in))])
         yield from _dependency_lines(dependencies)

@@ -14,7 +14,14 @@ from snapshots.frames.columns import Mask, rows_where
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.models import RevisionInfo, SideInfo, Source, Spec, revision_facts
+from snapshots.models import (
+    SHOWN_FACTS,
+    RevisionInfo,
+    SideInfo,
+    Source,
+    Spec,
+    revision_facts,
+)
 from snapshots.refs import series, title
 from snapshots.sources.reports import Report
 from snapshots.spack.names import ROOT_STACK, natural_key
@@ -244,6 +251,7 @@ def spec_facts(spec: Spec) -> dict[str, Any]:
     A spec without stacks, not even root, is from a source that lists none.
     """
     facts = msgspec.structs.asdict(spec) | {"stacks": spec.stacks or None}
+    facts = {name: facts[name] for name in SHOWN_FACTS}
     del facts["dependencies"]  # null would mean unknown
     return {"hash": facts.pop("hash"), "short": spec.short} | facts
 

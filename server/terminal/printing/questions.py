@@ -22,7 +22,7 @@ from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.pairings import states_stacks
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import TwinGroup, Twins
-from snapshots.changes.vocabulary import cause_title, twins_title, without_direction
+from snapshots.changes.vocabulary import cause_title, twins_title
 from snapshots.errors import CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
@@ -112,7 +112,7 @@ class Scope(msgspec.Struct, frozen=True):
 def print_holes(opened: OpenedCatalog, side: SideInfo, limit: int | None) -> None:
     """Print the dependencies that a revision lacks to install its specs from the cache."""
     scope = Scope.of(opened, side)
-    holes = Holes(scope.graph) if scope.has_dependencies else None
+    holes = Holes(scope.frame, scope.graph) if scope.has_dependencies else None
     shown = () if holes is None else holes[:limit]
     seen = find_last_seen(opened, {hole.hash: hole.name for hole in shown}, scope.revision)
 
@@ -169,7 +169,7 @@ def _history_text(hole: Hole, last_seen: Mapping[str, Span] | None) -> str:
 
 
 class TwinsCause(msgspec.Struct, frozen=True):
-    """A cause of twins, in either direction, with the numbers of specs that it explains.
+    """A cause of twins, with the numbers of specs that it explains.
 
     ``num_specs`` counts specs of which it is the main cause, ``num_involved`` those in which it is
     involved. ``num_stacks`` excludes root; None if the source does not list stacks.
@@ -209,7 +209,7 @@ def print_twins(
         mask = scope.mask & frame.package.among([package])[frame.package.codes]
         scope = msgspec.structs.replace(scope, mask=mask)
     twins = Twins(Side(frame, scope.graph), scope.mask)
-    causes, groups = _causes_of_both(frame, twins), twins[:limit]
+    causes, groups = _causes_of_all(frame, twins), twins[:limit]
     # With the rows that would no longer be built again if the specs of the group were one.
     shown = list(zip(groups, twins.saved(groups), strict=True))
 
@@ -274,30 +274,21 @@ def _group_facts(frame: Frame, twins: Twins, group: TwinGroup, saved: Rows) -> d
 
 
 def _causes_of(twins: Twins, group: TwinGroup) -> list[CauseName]:
-    """Return the causes of a group, each once for both directions."""
-    name_of = twins.explanation.causes.name_of
-    return list(
-        dict.fromkeys(without_direction(name_of(number)) for number in twins.causes_of(group))
-    )
+    """Return the causes of a group."""
+    return list(map(twins.explanation.causes.name_of, twins.causes_of(group)))
 
 
-def _causes_of_both(frame: Frame, twins: Twins) -> list[TwinsCause]:
-    """Return the causes of twins, each once for both directions, the most important first."""
+def _causes_of_all(frame: Frame, twins: Twins) -> list[TwinsCause]:
+    """Return the causes of twins, the most important first."""
     causes = twins.explanation.causes
-    numbers: dict[CauseName, list[int]] = {}
-    for cause in range(len(causes)):
-        numbers.setdefault(without_direction(causes.name_of(cause)), []).append(cause)
-    merged = []
-    for name, either_way in numbers.items():
-        involved = [causes.rows_of(cause, involved=True) for cause in either_way]
-        rows = np.unique(np.concatenate(involved)) if len(either_way) > 1 else involved[0]
-        num_specs = sum(map(causes.num_specs, either_way))
+    listed = []
+    for count in causes.counted():
+        rows = causes.rows_of(count.number, involved=True)
         stacks = {stack for stack, _ in frame.stacks.item_counts(rows)} - {ROOT_STACK}
         num_stacks = len(stacks) if states_stacks(frame) else None
-        merged.append(TwinsCause(name, num_specs, len(rows), num_stacks))
-    return sorted(
-        merged, key=lambda cause: (-cause.num_specs, -cause.num_involved, cause.name.order)
-    )
+        name = causes.name_of(count.number)
+        listed.append(TwinsCause(name, count.num_specs, count.num_involved, num_stacks))
+    return listed
 
 
 # -- impact

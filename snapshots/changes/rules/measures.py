@@ -181,7 +181,7 @@ class ScopedComparison:
         if len(known) and not known.any():
             reason = "head does not list dependencies of these specs, so nothing can be checked"
             raise InvalidArgument("forbid", reason)
-        return graph, Holes(graph, rows)
+        return graph, Holes(self.head, graph, rows)
 
     def twins(self) -> Twins:
         """Return the twins among the specs of head in scope."""

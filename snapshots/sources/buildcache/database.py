@@ -39,6 +39,7 @@ from msgspec import Raw
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec, UnprovenReason
+from snapshots.sources.buildcache import spelling
 from snapshots.sources.inputs import decode_json, refuse_repeated_keys
 from snapshots.sources.reports import Report
 from snapshots.spack import names
@@ -106,10 +107,11 @@ class BuildSpec(msgspec.Struct, gc=False):
 
 
 class External(msgspec.Struct, gc=False):
-    """The path of a spec that Spack did not install, and the environment modules that load it."""
+    """A spec that Spack did not install: its path, modules that load it, further attributes."""
 
     path: str | None = None
     module: list[str] | str | None = None
+    extra_attributes: Raw = Raw(b"{}")
 
 
 class Arch(msgspec.Struct, gc=False):
@@ -137,7 +139,10 @@ class EdgeRecord(msgspec.Struct, gc=False):
 
 
 class NodeRecord(msgspec.Struct, gc=False):
-    """A spec. Some databases omit the hash, which is then only in the entry's key."""
+    """A spec. Some databases omit the hash, which is then only in the entry's key.
+
+    ``parts`` is set from the text of the node; see ``spelling.of_node``.
+    """
 
     name: str
     version: str
@@ -153,6 +158,7 @@ class NodeRecord(msgspec.Struct, gc=False):
     provided_virtuals: list[str] | None = None
     external: External | None = None
     build_spec: BuildSpec | None = None
+    parts: spelling.Parts = msgspec.field(default=(), name="")
 
 
 class Install(msgspec.Struct, gc=False):
@@ -226,8 +232,9 @@ def installs(
         try:
             raw = _unnested(raw) if database.version == _NESTED else raw
             install = decode_json(raw, Install, location, key)
+            text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
+            install.spec.parts = spelling.of_node(text)
             if unproven is not None:
-                text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
                 reason = unproven_reason(text, digest, written_format, location, key)
                 record_proof(unproven, digest, reason)
         except SourceError as error:
@@ -302,7 +309,7 @@ def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[s
     return entries
 
 
-_COMMON_FACTS = frozenset({"name", "version", "arch", "parameters", "compiler", "hash"})
+_COMMON_FACTS = frozenset({"name", "version", "arch", "parameters", "compiler", "hash", "parts"})
 """The facts of a node in all versions of databases, though possibly under other names."""
 
 
@@ -594,13 +601,14 @@ class SpecReader:
         self.absent_compilers: Counter[tuple[str, str]] = Counter()
         self._nodes = nodes
         self._position = NodePosition("", "", "")  # of the last node, for errors
-        self._arches: dict[bytes, tuple[str, str, str]] = {}
-        self._variants: dict[bytes, tuple[str, ...]] = {}
-        self._edges: dict[bytes, Dependency] = {}
+        self._arches: dict[bytes, tuple[tuple[str, str, str], spelling.Parts]] = {}
+        self._variants: dict[bytes, tuple[tuple[str, ...], spelling.Parts]] = {}
+        self._edges: dict[bytes, tuple[Dependency, spelling.Parts]] = {}
+        self._spellings: dict[spelling.Parts, spelling.Parts] = {(): ()}
 
     def ends(self) -> set[str]:
         """Return the hashes of the dependencies of all specs read so far."""
-        return {edge.hash for edge in self._edges.values()}
+        return {edge.hash for edge, _ in self._edges.values()}
 
     def spec(self, digest: str, position: NodePosition) -> Spec:
         """Return the record of the node at a position, without stacks. Raises SourceError."""
@@ -613,10 +621,12 @@ class SpecReader:
             raise self._wrong(".hash", f"{quoted(node.hash or '')} is not the entry's own hash")
         self._checked(".name", names.checked_name, node.name)
         version = self._checked(".version", names.checked_version, node.version)
-        platform, operating_system, target = self._arch(node.arch)
-        dependencies = self._dependencies(node.dependencies)
+        (platform, operating_system, target), of_arch = self._arch(node.arch)
+        variants, of_variants = self._parameters(node.parameters)
+        dependencies, of_edges = self._dependencies(node.dependencies)
+        parts = (*node.parts, *of_arch, *of_variants, *of_edges)
         spec_format = self._format(node)
-        external_path, external_modules = self._external(node.external)
+        external_path, external_modules, external_attributes = self._external(node.external)
         built_as = None if node.build_spec is None else str(node.build_spec)
         return Spec(
             hash=digest,
@@ -628,7 +638,7 @@ class SpecReader:
             operating_system=operating_system,
             platform=platform,
             target=target,
-            variants=self._parameters(node.parameters),
+            variants=variants,
             stacks=(),
             namespace=self._optional(".namespace", names.checked_word, node.namespace),
             package_hash=self._optional(".package_hash", names.checked_checksum, node.package_hash),
@@ -639,6 +649,8 @@ class SpecReader:
             external_modules=external_modules,
             build_spec=self._optional(".build_spec", names.checked_build_spec, built_as),
             spec_format=spec_format,
+            external_attributes=external_attributes,
+            spelling=self._spellings.setdefault(parts, parts),
         )
 
     def _format(self, node: NodeRecord) -> int | None:
@@ -654,14 +666,25 @@ class SpecReader:
             raise self._wrong(".annotations.original_specfile_version", reason)
         return spec_format
 
-    def _external(self, external: External | None) -> tuple[str | None, tuple[str, ...] | None]:
-        """Return the path and the modules of an external node; None for any other."""
+    def _external(
+        self, external: External | None
+    ) -> tuple[str | None, tuple[str, ...] | None, tuple[str, ...] | None]:
+        """Return the path, modules and attributes of an external node; None for any other."""
         if external is None:
-            return None, None
+            return None, None, None
         path = external.path and self._checked(".external.path", names.checked_line, external.path)
         modules = external.module or []
         modules = [modules] if isinstance(modules, str) else modules
-        return path, self._items(".external.module", names.checked_line, modules)
+        return (
+            path,
+            self._items(".external.module", names.checked_line, modules),
+            self._items(
+                ".external.extra_attributes",
+                str,
+                sorted(spelling.leaves(bytes(external.extra_attributes)))[: names.ITEMS_MAX],
+            )
+            or None,
+        )
 
     def _provided(self, node: NodeRecord, spec_format: int | None) -> tuple[str, ...] | None:
         """Return the virtuals that a node provides; None if its format does not record them."""
@@ -670,20 +693,21 @@ class SpecReader:
             return None
         return self._items(".provided_virtuals", names.checked_virtual, sorted(set(virtuals or ())))
 
-    def _arch(self, raw: Raw) -> tuple[str, str, str]:
+    def _arch(self, raw: Raw) -> tuple[tuple[str, str, str], spelling.Parts]:
         text = bytes(raw)
         facts = self._arches.get(text)
         if facts is None:
             arch = self._decoded(".arch", Arch, text)
             target = arch.target if isinstance(arch.target, str) else arch.target.name
-            facts = self._arches[text] = (
+            names_of_arch = (
                 self._checked(".arch.platform", names.checked_word, arch.platform),
                 self._checked(".arch.platform_os", names.checked_word, arch.platform_os),
                 self._checked(".arch.target", names.checked_word, target),
             )
+            facts = self._arches[text] = names_of_arch, spelling.of_arch(text)
         return facts
 
-    def _parameters(self, raw: Raw) -> tuple[str, ...]:
+    def _parameters(self, raw: Raw) -> tuple[tuple[str, ...], spelling.Parts]:
         text = bytes(raw)
         variants = self._variants.get(text)
         if variants is None:
@@ -695,22 +719,29 @@ class SpecReader:
                 for name, value in values.items()
             ]
             stated = [variant for variant in spelled if variant is not None]
-            variants = self._variants[text] = self._checked(key, checked_variants, stated)
+            checked = self._checked(key, checked_variants, stated)
+            variants = self._variants[text] = checked, spelling.of_parameters(values)
         return variants
 
-    def _dependencies(self, raws: Sequence[Raw]) -> tuple[Dependency, ...]:
+    def _dependencies(self, raws: Sequence[Raw]) -> tuple[tuple[Dependency, ...], spelling.Parts]:
         self._checked(".dependencies", names.check_number, len(raws))
         edges = self._edges
         dependencies: list[Dependency] = []
+        parts: spelling.Parts = ()
         for index, raw in enumerate(raws):
             text = bytes(raw)
             edge = edges.get(text)
             if edge is None:
                 edge = edges[text] = self._edge(text, f".dependencies[{index}]")
-            dependencies.append(edge)
-        return tuple(sorted(dependencies))
+            dependencies.append(edge[0])
+            if edge[1]:
+                parts += edge[1]
+        in_order = tuple(sorted(dependencies))
+        if in_order != (*dependencies,):
+            parts += spelling.of_order([edge.name for edge in dependencies])
+        return in_order, parts
 
-    def _edge(self, text: bytes, key: str) -> Dependency:
+    def _edge(self, text: bytes, key: str) -> tuple[Dependency, spelling.Parts]:
         edge = self._decoded(key, EdgeRecord, text)
         self._checked(f"{key}.name", names.checked_name, edge.name)
         self._checked(f"{key}.hash", names.checked_hash, edge.hash)
@@ -718,7 +749,7 @@ class SpecReader:
         if types is None:
             raise self._wrong(f"{key}.parameters", "is missing, and so is type")
         virtuals = edge.parameters.virtuals if edge.parameters else []
-        return Dependency(
+        dependency = Dependency(
             name=sys.intern(edge.name),
             hash=edge.hash,
             types=self._items(f"{key}.parameters.deptypes", names.checked_name, sorted(set(types))),
@@ -726,6 +757,7 @@ class SpecReader:
                 f"{key}.parameters.virtuals", names.checked_name, sorted(set(virtuals))
             ),
         )
+        return dependency, spelling.of_edge(text, types, virtuals)
 
     def _compiler(self, node: NodeRecord, dependencies: Sequence[Dependency]) -> str | None:
         if node.compiler is not None:
@@ -887,6 +919,7 @@ class SpecDocuments(msgspec.Struct):
             if index == 0 or text not in self._seen:
                 key = f"spec.nodes[{index}]"
                 nodes[index] = node = decode_json(text, NodeRecord, location, key)
+                node.parts = spelling.of_node(text)
                 if node.hash is None:
                     raise SourceError(location, "is missing", key=f"{key}.hash")
         return nodes

@@ -265,7 +265,8 @@ def _completed(spec: models.Spec, other: models.Spec) -> models.Spec:
 
     The hash covers neither the explicit request nor the time of installation, so that two
     installations may differ in these: the spec is explicit if one of them says so, and the earlier
-    time of installation is used.
+    time of installation is used. Of two spellings, which Spack may have rewritten, the first in
+    order is used.
     """
     facts = {
         name: value
@@ -278,6 +279,8 @@ def _completed(spec: models.Spec, other: models.Spec) -> models.Spec:
         facts["explicit"] = spec.explicit or other.explicit
     if spec.installed_at is not None and other.installed_at is not None:
         facts["installed_at"] = min(spec.installed_at, other.installed_at)
+    if spec.spelling is not None and other.spelling is not None:
+        facts["spelling"] = min(spec.spelling, other.spelling)
     return msgspec.structs.replace(spec, **facts) if facts else spec
 
 

@@ -11,6 +11,7 @@ from tests.model.builds import Build, Need, state_of, towers, weeks
 from tests.model.explained import frame_and_graph
 from tests.model.real import STACKS, dates, records
 from tests.model.states import State
+from tests.snapshots.factories import a_spec, hash_of
 
 
 def affected_by(state: State, some: set[str] | None = None) -> dict[str, set[str]]:
@@ -18,7 +19,7 @@ def affected_by(state: State, some: set[str] | None = None) -> dict[str, set[str
     frame, graph = frame_and_graph(state)
     texts = frame.hashes.texts
     mask = None if some is None else np.array([text in some for text in texts], np.bool_)
-    holes = Holes(graph, mask)
+    holes = Holes(frame, graph, mask)
     affected = {
         hole.hash: {texts[row] for row in holes.affected(graph, index).tolist()}
         for index, hole in enumerate(holes)
@@ -55,6 +56,18 @@ def test_long_chain() -> None:
     chain += [
         Build(name=f"p{number + 1}", needs=(Need(number, ("link",)),)) for number in range(1_000)
     ]
-    _, graph = frame_and_graph(state_of(chain))
-    (hole,) = Holes(graph)
+    frame, graph = frame_and_graph(state_of(chain))
+    (hole,) = Holes(frame, graph)
     assert hole.num_affected == 1_000
+
+
+def test_spliced_spec() -> None:
+    """It needs the binary of the spec that it was built as, listed or not, as do its dependents."""
+    builds = [Build(name="p"), Build(name="a", built_as=f"a/{hash_of('old')}")]
+    builds.append(Build(name="b", needs=(Need(1, ("link",)),)))
+    state = state_of(builds)
+    spliced, above = (spec.hash for spec in state.specs.values() if spec.name in "ab")
+    assert affected_by(state) == {hash_of("old"): {spliced, above}}
+    other = a_spec(hash=hash_of("old"), name="a", dependencies=(), stacks=())
+    assert affected_by(State(state.specs.values(), [other])) == {hash_of("old"): {spliced, above}}
+    assert not affected_by(State([*state.specs.values(), other]))

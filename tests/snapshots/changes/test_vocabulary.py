@@ -2,16 +2,16 @@
 
 import pytest
 
-from snapshots.changes.causes import CauseName
+from snapshots.changes.causes import CauseName, without_direction
 from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.documents import COMPILER_DEPENDENCIES, COMPILER_FACTS
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import (
     cause_title,
     counted_reasons,
     tie_text,
     twins_title,
-    without_direction,
 )
 from snapshots.models import CauseKind
 
@@ -27,22 +27,49 @@ LONG = " ".join(f"variant{number:02}=yes" for number in range(20))
         (CauseKind.VARIANTS, None, "+x", "a now +x"),
         (CauseKind.VARIANTS, "+x", None, "a no longer +x"),
         (CauseKind.VARIANTS, LONG, "x=" + 100 * "y", f"a {LONG[:55]} … → x={58 * 'y'} …"),
-        (CauseKind.COMPILER, "gcc@1", "gcc@2", "compiler of a gcc@1 → gcc@2"),
-        (CauseKind.COMPILER, None, "gcc@2", "compiler of a none → gcc@2"),
+        (CauseKind.COMPILER, "gcc@1", "gcc@2", "compiler gcc@1 → gcc@2"),
+        (CauseKind.COMPILER, None, "gcc@2", "compiler none → gcc@2"),
         (CauseKind.TARGET, "linux-a-b", "linux-a-c", "a linux-a-b → linux-a-c"),
         (CauseKind.DEPENDENCY_ADDED, None, "z", "a now depends on z"),
         (CauseKind.DEPENDENCY_REMOVED, "z", None, "a no longer depends on z"),
         (CauseKind.DEPENDENCY_ADDED, "z", "z", "a depends on z in another way"),
         (CauseKind.PROVIDER, "mpich", "openmpi", "a with openmpi in place of mpich"),
-        (CauseKind.EXTERNAL, "12", None, "a 12 → ? (outside the cache)"),
+        (CauseKind.EXTERNAL, "12", None, "external a: 12 → ?"),
         (CauseKind.EXTERNAL, None, None, "a changed (outside the cache)"),
-        (CauseKind.FORMAT, "5", "6", "Spack's format of specs 5 → 6"),
+        (CauseKind.EXTERNAL, "/usr", "/opt", "external a: /usr → /opt"),
+        (CauseKind.REPOSITORY, "builtin", "mine", "a comes from mine, before from builtin"),
+        (CauseKind.FORMAT, "patches=a,b", "patches=b,a", "order of patches of a"),
+        (CauseKind.FORMAT, 'x=["b"]', 'x="b"', 'a is written otherwise: x=["b"] → x="b"'),
         (CauseKind.UNKNOWN, None, None, "a changed for an unknown reason"),
     ],
 )
 def test_titles(kind: CauseKind, before: str | None, after: str | None, title: str) -> None:
     """Each kind has its own words; lists of variants are truncated to a line."""
     assert cause_title(CauseName(kind, "a", before, after)) == title
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "title"),
+    [
+        ("5", "6", "Spack's format of specs 5 → 6"),
+        (None, None, "another Spack hashed equal documents"),
+        (COMPILER_FACTS, COMPILER_DEPENDENCIES, "compilers became dependencies"),
+        (COMPILER_DEPENDENCIES, COMPILER_FACTS, "compilers are no longer dependencies"),
+        (
+            "target=skylake",
+            "target=skylake features=abm",
+            "target skylake is described otherwise (another archspec; features: abm)",
+        ),
+        (
+            "without namespace",
+            "with namespace",
+            "specs are written otherwise: without namespace → with namespace",
+        ),
+    ],
+)
+def test_titles_of_formats(before: str | None, after: str | None, title: str) -> None:
+    """What a writer does to all specs is said without a package."""
+    assert cause_title(CauseName(CauseKind.FORMAT, None, before, after)) == title
 
 
 @pytest.mark.parametrize(
@@ -73,12 +100,12 @@ def test_counted_reasons() -> None:
         (CauseName(CauseKind.RECIPE, "a"), "two recipes of a"),
         (CauseName(CauseKind.VARIANTS, "a", "~mpi", "+mpi"), "a +mpi / ~mpi"),
         (CauseName(CauseKind.VARIANTS, "a", None, "x=1"), "a x=1 / without"),
-        (CauseName(CauseKind.COMPILER, "a", "gcc@13", None), "compiler of a gcc@13 / none"),
+        (CauseName(CauseKind.COMPILER, "a", "gcc@13", None), "compiler gcc@13 / none"),
         (CauseName(CauseKind.TARGET, "a", "linux-b", "linux-a"), "a linux-a / linux-b"),
         (CauseName(CauseKind.DEPENDENCY_REMOVED, "a", "b"), "a with and without b"),
         (CauseName(CauseKind.DEPENDENCY_REMOVED, "a", "b", "b"), "a depends on b in two ways"),
         (CauseName(CauseKind.PROVIDER, "a", "openmpi", "mpich"), "a with mpich / openmpi"),
-        (CauseName(CauseKind.EXTERNAL, "a"), "a ? / ? (outside the cache)"),
+        (CauseName(CauseKind.EXTERNAL, "a"), "external a: ? / ?"),
         (CauseName(CauseKind.FORMAT, None, "6", "5"), "Spack's format of specs 5 / 6"),
         (CauseName(CauseKind.UNKNOWN, "a"), "a, for an unknown reason"),
     ],

@@ -152,21 +152,29 @@ def test_dictionary_columns() -> None:
 A, B = a_spec("a"), a_spec("b", name="zlib")
 
 
-def tags_of_last(past: HistoryQueries, series: str) -> tuple[str, R | None, str | None]:
-    """Return the last tag with a hash, the reason of its removal, and the tag that lacks it."""
+def days_of_last(past: HistoryQueries, ref: str) -> tuple[str, int, R | None, int | None]:
+    """Return the last tag and day with a hash, the reason of its removal, and its day."""
     history = past.hash_history(hash_of("a"))
     assert history is not None
-    last = last_span(history, series)
-    return last.last.tag, last.reason_gone, last.gone_in.tag if last.gone_in else None
+    last = last_span(history, past.history.resolve(ref), past.history)
+    gone = last.gone_in.taken_at.day - 5 if last.gone_in else None
+    return last.last.tag, last.last.taken_at.day - 5, last.reason_gone, gone
 
 
 def test_last_revision_with_a_hash() -> None:
     """It is in the series, in the order of the series, or else the latest of all series."""
-    past = a_past(("v0.22", 5, [A]), ("v0.21.1", 6, [B]), ("v0.21", 9, [A]))
-    assert tags_of_last(past, "vX.Y.Z") == ("v0.22", None, None)
-    past = a_past(("develop", 1, [A]), ("develop", 2, [B]), ("main", 3, [A]), ("main", 4, [B]))
-    assert tags_of_last(past, "develop") == ("develop", R.PACKAGE_GONE, "develop")
-    assert tags_of_last(past, "vX.Y.Z") == ("main", R.PACKAGE_GONE, "main")
+    past = a_past(("v0.22", 5, [A]), ("v0.21.1", 6, [B]), ("v0.21", 9, [A]), ("main", 1, [B]))
+    assert days_of_last(past, "v0.21.1") == ("v0.21", 9, R.PACKAGE_GONE, 6)
+    assert days_of_last(past, "main") == ("v0.21", 9, R.PACKAGE_GONE, 6)
+
+
+def test_end_of_a_hash_that_returned() -> None:
+    """Of several ends, it is the last one before the revision, although later ones have it."""
+    days = [[B], [A], [B], [A], [B], [A]]
+    past = a_past(*(("develop", day, specs) for day, specs in enumerate(days, 1)))
+    assert days_of_last(past, "develop~1") == ("develop", 4, R.PACKAGE_GONE, 5)
+    assert days_of_last(past, "develop~3") == ("develop", 2, R.PACKAGE_GONE, 3)
+    assert days_of_last(past, "develop~5") == ("develop", 2, None, None)
 
 
 def test_steps_are_computed_once_per_history() -> None:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec
@@ -46,7 +47,7 @@ def test_small_index() -> None:
     """Entries in the cache are specs with all of their facts; others are not."""
     specs = read(small_database())
     assert set(specs) == {LIBELF, WRAPPER, RUNTIME}
-    assert specs[LIBELF] == Spec(
+    assert replace(specs[LIBELF], spelling=None) == Spec(
         hash=LIBELF,
         name="libelf",
         version="0.8.13",
