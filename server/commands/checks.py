@@ -151,7 +151,7 @@ def plan_command(
     rules: Annotated[str | None, option("--gate", type=click.Path(), metavar="RULES")],
     recipes: Recipes,
     commits: Annotated[str | None, option(metavar="A..B")],
-    form: Annotated[str, format_option("text", "markdown", "github", "label")],
+    form: Annotated[str, format_option("text", "markdown")],
     catalog: str,
 ) -> None:
     """Print what has to be built for lock files, and why.
@@ -164,8 +164,7 @@ def plan_command(
     - rules: Check the plan with the rules of this file, with the exit codes of 'cachelog gate'.
     - commits: The commits of --recipes in B that are not in A. By default from that of BASE, if
       available, to HEAD.
-    - form: Text for the terminal, Markdown for the comment of a pull request, annotations for
-      GitHub, or only the label of the plan's size.
+    - form: Text for the terminal, or Markdown for the comment of a pull request.
     """
     from server.terminal.printing import plans
 
@@ -183,9 +182,5 @@ def plan_command(
                 console.print_paged(plans.plan_lines(planned, report))
             case "markdown":
                 click.echo(plans.plan_comment(planned, report), nl=False)
-            case "github":
-                console.print_paged(plans.plan_annotations(planned, report))
-            case "label":
-                click.echo(planned.plan.size_label)
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

@@ -17,12 +17,26 @@ import yaml
 from snapshots.catalog.catalog import Catalog
 from tests.deploy.files import DEPLOY, is_valid
 from tests.snapshots.factories import a_snapshot, a_spec
-from tests.snapshots.sources.buildcache.misbehaving_servers import Server, document, send, serving
+from tests.snapshots.sources.buildcache.misbehaving_servers import (
+    Server,
+    document,
+    send,
+    serving,
+    status,
+)
 from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 
 ACTION = DEPLOY / "github" / "action.yml"
 COMPONENT = DEPLOY / "gitlab" / "plan.yml"
 TOKEN = {"GH_TOKEN": "t"}
+GH = """
+if [ "$2" = user ]; then [ -n "$GH_USER" ] && echo "$GH_USER"; exit; fi
+printf "%s\\n" "$*" >> "$CALLS"
+if [ "$2" = --paginate ]; then cat "$OLD"; fi
+if [ "$2" = --silent ]; then exit "${GH_STATUS:-0}"; fi
+"""
+"""The tool of GitHub; the usual token may not ask for its user."""
+
 MARK = "<!-- cachelog plan -->"
 
 
@@ -84,10 +98,7 @@ class Project:
         tools = folder / "bin"
         tools.mkdir()
         self._tool(tools / "cachelog", f'exec {sys.executable} -m server "$@"\n')
-        self._tool(
-            tools / "gh",
-            'printf "%s\\n" "$*" >> "$CALLS"\nif [ "$1" = api ]; then cat "$OLD"; fi\n',
-        )
+        self._tool(tools / "gh", GH)
         self.calls = folder / "calls"
         self.path = f"{tools}{os.pathsep}{os.environ['PATH']}"
 
@@ -142,14 +153,18 @@ class Job:
         for name, file in self.files.items():
             file.write_text(old_comment if name == "OLD" else "")
 
-    def step(self, name: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run a step with the values of its variables."""
+    def step(
+        self, name: str, *, gh_user: str = "", gh_status: str = "0", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a step with the values of its variables, and those of the tool of GitHub."""
         steps = yaml.safe_load(ACTION.read_text("utf-8"))["runs"]["steps"]
         (step,) = (it for it in steps if it["name"] == name)
         assert {*variables} == {*step["env"]} - {"CACHELOG_CATALOG"}
         shared = {
             "RUNNER_TEMP": str(self.project.folder),
             "GITHUB_REPOSITORY": "spack/spack-packages",
+            "GH_USER": gh_user,
+            "GH_STATUS": gh_status,
             **{name: str(file) for name, file in self.files.items()},
         }
         return self.project.run(step["run"], **shared, **variables)
@@ -178,7 +193,6 @@ def test_action_comments_before_it_fails(project: Project, rules: str, status: s
     assert comment.startswith(MARK)
     assert ("error" in comment) is (status == "1")
     assert job.files["GITHUB_STEP_SUMMARY"].read_text() == comment
-    assert done.stdout.startswith("::notice title=Size 1-10::")
     assert job.step("Check the plan", STATUS=status).returncode == int(status)
 
 
@@ -197,13 +211,24 @@ def test_action_fails_without_a_plan(project: Project) -> None:
     ],
 )
 def test_action_replaces_its_earlier_comment(project: Project, old: str, call: str) -> None:
-    """The first run creates the comment."""
+    """The first run creates the comment; those of other users are left alone."""
     job = Job(project, old)
-    done = job.step("Comment on the pull request", **TOKEN, NUMBER="7", COMMENT="plan.md")
-    assert done.returncode == 0, done.stderr
-    listed, written = project.calls.read_text().splitlines()
-    assert MARK in listed
-    assert written == f"api --silent {call} --field body=@plan.md"
+    for user, login in (("", "github-actions[bot]"), ("someone", "someone")):
+        project.calls.write_text("")
+        variables = {**TOKEN, "NUMBER": "7", "COMMENT": "plan.md"}
+        done = job.step("Comment on the pull request", gh_user=user, **variables)
+        assert done.returncode == 0, done.stderr
+        listed, written = project.calls.read_text().splitlines()
+        assert MARK in listed
+        assert f'select(.user.login == "{login}")' in listed
+        assert written == f"api --silent {call} --field body=@plan.md"
+
+
+def test_comment_that_cannot_be_written_is_a_warning(project: Project) -> None:
+    """The job goes on to its own result."""
+    variables = {**TOKEN, "NUMBER": "7", "COMMENT": "plan.md"}
+    done = Job(project).step("Comment on the pull request", gh_status="1", **variables)
+    assert (done.returncode, done.stdout) == (0, "::warning::The comment could not be written.\n")
 
 
 def test_action_sets_one_label(project: Project) -> None:
@@ -233,14 +258,15 @@ NOTES = "/projects/1/merge_requests/7/notes"
 def gitlab() -> Iterator[Server]:
     """Serve the notes of a merge request, the new one of which has the id 4."""
     with serving() as server:
-        notes = [{"id": 3, "body": "Looks good"}]
+        notes = [{"id": 3, "body": f"{MARK} of another user", "author": {"id": 1}}]
 
         def write(request: BaseHTTPRequestHandler) -> None:
             assert request.headers["PRIVATE-TOKEN"] == "token"
             note = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
-            notes[1:] = [{"id": 4, "body": note["body"]}]
+            notes[1:] = [{"id": 4, "body": note["body"], "author": {"id": 2}}]
             send(request, 200, b"{}", {"Content-Length": "2"})
 
+        server["/user"] = document({"id": 2})
         server[f"{NOTES}?per_page=100&page=1"] = lambda request: document(notes)(request)
         server[f"{NOTES}?per_page=100&page=2"] = document([])
         server[NOTES] = server[f"{NOTES}/4"] = write
@@ -277,6 +303,14 @@ def test_component_writes_one_note(project: Project, gitlab: Server) -> None:
     done = run_component(project, gitlab, locks="e4s=spack.lock", rules="strict.toml")
     assert done.returncode == 1, done.stderr
     assert writes(gitlab) == [f"POST {NOTES}", f"PUT {NOTES}/4"]
+
+
+def test_note_that_cannot_be_written_is_a_warning(project: Project, gitlab: Server) -> None:
+    """The job has its own result."""
+    gitlab[NOTES] = status(403)
+    done = run_component(project, gitlab, locks="e4s=spack.lock")
+    assert done.returncode == 0, done.stderr
+    assert "warning: the note could not be written: HTTP Error 403" in done.stderr
 
 
 def test_component_applies_rules_to_a_revision(project: Project, gitlab: Server) -> None:

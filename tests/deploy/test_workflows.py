@@ -20,6 +20,13 @@ def test_workflows_conform_to_the_schema(file: Path) -> None:
     assert is_valid("vendor.github-workflows", file)
 
 
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_actions_are_pinned_by_commit(file: Path) -> None:
+    """A tag that moves to other code does not reach a release."""
+    for action in re.findall(r"uses: (\S+)", file.read_text("utf-8")):
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action)
+
+
 def test_workflow_runs_the_scripts_of_ci() -> None:
     """They are the only list of the checks that a change must pass."""
     checks = yaml.safe_load(FILES[0].read_text("utf-8"))["jobs"]["checks"]

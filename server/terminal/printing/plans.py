@@ -1,4 +1,4 @@
-"""Build plans for lock files: as text, a comment, annotations, and a document."""
+"""Build plans for lock files: as text, a comment, and a document."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -190,30 +190,6 @@ def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
     results = () if report is None else report.verdict.results
     broken = [result for result in results if not result.passed]
     return comment(planned.plan, planned.notes(), planned.stack_plans, broken)
-
-
-# -- annotations of GitHub
-
-
-def plan_annotations(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
-    """Yield a notice of the specs to build, warnings about losses, and the broken rules."""
-    title = f"Size {planned.plan.size_label}"
-    causes = [cause.title for cause in planned.notes().causes[:3]]
-    why = f"; causes: {', '.join(causes)}" if causes else ""
-    yield verdicts.annotation_of("notice", {"title": title}, [f"{summary(planned)}{why}"])
-    for stack in planned.stack_plans:
-        lines = [
-            f"downgraded: {change.name} {_downgrade_text(change)}"
-            for change in stack.downgrades[:_MAX_LISTED]
-        ]
-        if stack.coverage_lost:
-            lines.append(
-                f"{counted(stack.coverage_lost, 'combination')} of package and target lost"
-            )
-        if lines:
-            yield verdicts.annotation_of("warning", {"title": f"Stack {stack.stack}"}, lines)
-    if report is not None:
-        yield from verdicts.annotations(report)
 
 
 def _downgrade_text(change: PackageChange) -> str:
