@@ -45,7 +45,7 @@ graphql_schema.description = (  # Strawberry takes no description of a schema
     "The contents of Spack build caches, revision by revision: the specs that a cache had at "
     "each time, and the changes between any two revisions, down to the hash of every spec. The "
     "API is read-only and follows Relay's conventions: opaque ids, connections and node(id:). A "
-    "response that depends only on digests never changes."
+    "response about single revisions, named by their `ref`, never changes."
 )
 
 

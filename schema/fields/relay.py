@@ -181,7 +181,7 @@ def window_at(arguments: PageArguments, total: int, find: Callable[[str], int | 
 
 def bad_cursor(cursor: str) -> InvalidArgument:
     """Return the error for a cursor that names no item of the list."""
-    hint = "cursors remain valid only if ref is a digest"
+    hint = "cursors remain valid only if ref is the `ref` of a revision"
     return InvalidArgument("after/before", f"{quoted(cursor)} is not a cursor of this list; {hint}")
 
 

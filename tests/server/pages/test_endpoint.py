@@ -6,7 +6,7 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock, Mock, create_autospec
+from unittest.mock import AsyncMock, Mock, create_autospec, patch
 from urllib.parse import unquote
 
 import httpx
@@ -19,10 +19,11 @@ from server.app import create_app
 from server.asgi import responses
 from server.asgi.admission import Outgoing
 from server.asgi.allowances import Allowances
+from server.asgi.errors import BadRequest
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
 from server.pages.documents import DocumentAnswer
-from server.pages.error_pages import Nearest, missing
+from server.pages.error_pages import Nearest, missing, nowhere, refused
 from server.pages.renderer import POLICY, Renderer
 from server.pages.routes import PAGES, TABS
 from server.settings import Settings
@@ -373,3 +374,16 @@ def test_invalid_parameters(client: httpx.Client, address: str, message: str) ->
     links = {link.text: link.get("href") for link in page.dom.cssselect(".ways-on a")}
     if "?" in address:
         assert links["This page without filters"] == "?"
+
+
+def test_pages_of_refusals_are_rendered_once() -> None:
+    """They are sent from the event loop; only their links depend on the depth of the URL."""
+    renderer = Renderer()
+    with patch.object(renderer, "render", wraps=renderer.render) as rendered:
+        for path in ("/a", "/b", "/a/b", "/b/a"):
+            busy = BadRequest("too many requests", status=429)
+            pages = nowhere(renderer, scope(path)), refused(renderer, scope(path), busy)
+            assert [page.status for page in pages] == [404, 429]
+            for page in pages:
+                assert f'href="{"../" * (path.count("/") - 1) or "./"}check"'.encode() in page.body
+    assert rendered.call_count == 4
