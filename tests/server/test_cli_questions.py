@@ -56,7 +56,7 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
         "0 of 2 specs are whole, 1 hole",
         "unknown for 1 spec: its source does not list dependencies",
     ]
-    assert "in other of 2025-01-05" in result.lines[-1]
+    assert "in other@2025-01-05." in result.lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -246,4 +246,4 @@ def test_files_are_sides(tmp_path: Path, file: str) -> None:
 def test_stacks_are_sides(catalog: Path) -> None:
     """A stack of a revision is named as in comparisons."""
     result = succeed("find", "--in", "develop~1:e4s", catalog=catalog)
-    assert result.lines[-1].startswith("2 specs in develop:e4s of 2025-01-05"), result.lines
+    assert result.lines[-1].startswith("2 specs in develop@2025-01-05."), result.lines

@@ -95,7 +95,7 @@ def test_stack_of_a_revision(sides: Sides) -> None:
     assert not is_revision(side)
     assert sides.hashes(side) == {BOTH.hash, APP.hash}
     assert sides.outside(side) == {"tool"}
-    assert title(side).startswith("develop:e4s of 2025-01-06 (")
+    assert title(side).startswith("develop@2025-01-06.")
     counts = (side.num_packages, side.num_specs, side.known_stacks, side.total_size)
     assert counts == (2, 2, None, 5)
     assert revision_facts(side)["stack"] == "e4s"
