@@ -225,7 +225,7 @@ def test_a_backup_of_a_damaged_catalog_keeps_the_copy(
     assert backup(catalog.location, target).num_files == 0
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [Path.unlink, cut, flip])
 def test_a_damaged_copy_is_restored_as_far_as_it_is_sound(
     catalog: Catalog, target: str, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
