@@ -15,7 +15,6 @@ from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
 from schema.node import Node, id_field
 from schema.revisions.revision import (
-    NUM_STACKS_DEPRECATED,
     Revision,
     revision_connection,
     revision_field,
@@ -56,7 +55,6 @@ class SpanType:
 
     - series: The name of the series.
     - series_node: The series.
-    - series_info: The same as `seriesNode`.
     - first: The first of these revisions.
     - last: The last of these revisions.
     - is_current: Whether the newest revision of the series has the hash.
@@ -70,7 +68,6 @@ class SpanType:
 
     series = many.attribute("span.series", str)
     series_node = series_field("span.series")
-    series_info = gql.deprecated("Use `seriesNode`.")(series_field("span.series"))
     first = revision_field("span.first")
     last = revision_field("span.last")
     is_current = many.attribute("span.is_current", bool)
@@ -730,7 +727,6 @@ class GrowthPointType(many.ListedRecord):
     - num_specs: Number of specs.
     - num_packages: Number of packages.
     - num_known_stacks: Number of stacks, without root; null if the source does not list stacks.
-    - num_stacks: Number of stacks, without root; 0 if the source does not list stacks.
     - total_size: Sum of the known sizes of its binary packages; null if none is known.
     - specs_added: Number of its hashes that the previous revision does not have.
     - specs_removed: Number of hashes of the previous revision that it does not have.
@@ -750,7 +746,6 @@ class GrowthPointType(many.ListedRecord):
     num_specs: int = _of_point("revision.num_specs")
     num_packages: int = _of_point("revision.num_packages")
     num_known_stacks: int | None = _of_point("revision.known_stacks")
-    num_stacks: int = gql.deprecated(NUM_STACKS_DEPRECATED)(_of_point("revision.num_stacks"))
     total_size: gql.ByteCount | None = _of_point("revision.total_size")
     specs_added: int = _of_point("counts.specs_added")
     specs_removed: int = _of_point("counts.specs_removed")

@@ -13,7 +13,7 @@ from schema.comparisons import changes, explanations
 from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, RuleInput, evaluate
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, field, resolver, texts
+from schema.fields.cost import ArgumentCost, Cost, resolver, texts
 from schema.node import Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
@@ -105,9 +105,6 @@ COVERED = Cost(weight=units.COVERING * 2 / 3, once=units.COMPARING)
 """The number of lost or gained cells. Both are counted together, and usually requested together."""
 
 
-_NUM_STACKS = "Use `numStacks{}`, which is null where a source does not list stacks."
-
-
 @gql.object_type
 class ComparisonSummary:
     """The numbers of packages, specs and stacks that were added, removed and changed, and total
@@ -160,10 +157,6 @@ class ComparisonSummary:
     binaries_replaced: int
     num_stacks_added: int | None
     num_stacks_removed: int | None
-    stacks_added: int = gql.deprecated(_NUM_STACKS.format("Added"))(field("Stacks only in head."))
-    stacks_removed: int = gql.deprecated(_NUM_STACKS.format("Removed"))(
-        field("Stacks only in base.")
-    )
     num_packages_before: int
     num_packages_after: int
     num_specs_before: int
@@ -183,7 +176,7 @@ class ComparisonSummary:
         before, after = map(msgspec.structs.asdict, totals(loaded.changes))
         counts = msgspec.structs.asdict(summary)
         for name in ("stacks_added", "stacks_removed"):
-            counts[f"num_{name}"], counts[name] = counts[name], counts[name] or 0
+            counts[f"num_{name}"] = counts.pop(name)
         return cls(
             **counts,
             **{f"{name}_before": number for name, number in before.items()},
@@ -488,12 +481,6 @@ class ComparisonType(Node):
         comparison = self.loaded(info)
         states_stacks = comparison.changes.pairing.persisting.state_stacks
         return _stack_changes(comparison) if states_stacks else None
-
-    @gql.deprecated("Use `stackChanges`, which is null where a source does not list stacks.")
-    @resolver(STACK_CHANGES)
-    def stacks(self, info: Info) -> list[changes.StackChangeType]:
-        """The stacks that were added or removed, or whose specs changed, without root."""
-        return _stack_changes(self.loaded(info))
 
     @resolver(
         NOTES,

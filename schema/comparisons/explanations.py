@@ -608,11 +608,7 @@ class ReasonCount:
 
     - reason: The reason.
     - num_specs: Number of specs.
-    - count: The same as `numSpecs`.
     """
 
     reason: SpecChangeReason
     num_specs: int
-    count: int = gql.deprecated("Use `numSpecs`.")(
-        many.attribute("num_specs", int, is_for_many=True)
-    )

@@ -33,7 +33,6 @@ class PackageFilterInput:
 
     - search: A substring of the name; case-insensitive.
     - packages: Names of packages.
-    - names: Exact names.
     - stacks: Stacks that contain a spec of the package.
     - compilers: Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version.
     - operating_systems: Operating systems.
@@ -43,7 +42,6 @@ class PackageFilterInput:
 
     search: str | None = gql.UNSET
     packages: list[str] | None = gql.UNSET
-    names: list[str] | None = gql.optional_field(deprecated="Use `packages`.")
     stacks: list[str] | None = gql.UNSET
     compilers: list[str] | None = gql.UNSET
     operating_systems: list[str] | None = gql.UNSET
@@ -55,9 +53,7 @@ class PackageFilterInput:
         values = gql.input_values(self)
         packages = values.pop("packages", None)
         if packages is not None:
-            names = values.get("names")
-            both = packages if names is None else tuple({*packages} & {*names})
-            values["names"] = both
+            values["names"] = packages
         return PackageFilter(**values)
 
 
@@ -100,8 +96,6 @@ class DependentPackage:
     name: str
     num_specs: int
 
-
-COUNTS_DEPRECATED = "Use `stackCounts`, which is null where the source does not list stacks."
 
 PACKAGES_ARGUMENTS = {
     "filter": ArgumentCost(weight=2_500, each=30),
@@ -158,12 +152,6 @@ class ImpactType:
     stack_counts = many.attribute(
         "counts.by_stack", list[StackCount] | None, BY_STACK, make=_stack_counts
     )
-
-    @gql.deprecated(COUNTS_DEPRECATED)
-    @resolver(BY_STACK)
-    def by_stack(self) -> list[StackCount]:
-        """Number of these specs in each stack except root, the largest number first."""
-        return _stack_counts(self.counts.by_stack or [])
 
     @resolver(BY_STACK)
     def by_target(self) -> list[spec.FacetCount]:
@@ -234,11 +222,6 @@ def _counts_by_stack(packages: "PackageRows") -> many.Sublists | many.NullableOb
     """
     if not states_stacks(packages.loaded.frame):
         return many.NullableObjects([], [-1] * len(packages))
-    return _num_specs_by_stack(packages)
-
-
-def _num_specs_by_stack(packages: "PackageRows") -> many.Sublists:
-    """Number of its specs in each stack, ordered by stack name."""
     frame = packages.loaded.frame
     counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
     return many.Sublists.of(
@@ -335,9 +318,6 @@ class Package(Node):
     )
     stack_counts: list[StackCount] | None = many.for_many(
         _counts_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True
-    )
-    num_specs_by_stack: list[StackCount] = gql.deprecated(COUNTS_DEPRECATED)(
-        many.for_many(_num_specs_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True)
     )
     total_size: gql.ByteCount | None = _for_each(
         lambda frame, code: frame.size.total(frame.slice_of(code)), SUMMED

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
 
-from schema.context import Context, Info, LoadedRevision
+from schema.context import Context, Info
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, field, resolver
 from schema.node import Node, id_field, info_of_id, node_of, revision_object
@@ -55,8 +55,6 @@ MATCHES_ARGUMENTS = {
     **{name: cost for name, cost in SPECS_ARGUMENTS.items() if name != "matching"},
     "query": SPECS_ARGUMENTS["matching"],
 }
-
-NUM_STACKS_DEPRECATED = "Use `numKnownStacks`, which is null where the source does not list stacks."
 
 NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
@@ -139,17 +137,13 @@ class Revision(Node):
     - num_specs: Number of specs.
     - num_known_stacks: Number of stacks, without root, which is their union; null if the source
       does not list stacks.
-    - num_stacks: Number of stacks, without root, which is their union; 0 if the source does not
-      list stacks.
     - total_size: Sum of the known sizes of its binary packages; null if none is known.
     - num_proven: Number of hashes that the import recomputed and found correct; null if it did not
       recompute hashes, as for cache pages.
     - unproven: The hashes that the import could not recompute, counted by reason; null if it did
       not recompute hashes.
     - tag_node: The tag under which it was published.
-    - tag_info: The same as `tagNode`.
     - series_node: The series to which it belongs.
-    - series_info: The same as `seriesNode`.
     - source: The source from which it was imported.
     """
 
@@ -171,7 +165,6 @@ class Revision(Node):
     num_packages: int = _of_row("num_packages", int)
     num_specs: int = _of_row("num_specs", int)
     num_known_stacks: int | None = _of_row("known_stacks", int | None)
-    num_stacks: int = gql.deprecated(NUM_STACKS_DEPRECATED)(_of_row("num_stacks", int))
     total_size: gql.ByteCount | None = _of_row("total_size", gql.ByteCount | None)
 
     num_proven: int | None = _of_row("num_proven", int | None)
@@ -189,11 +182,7 @@ class Revision(Node):
         "info.unproven", list[UnprovenType] | None, Cost(weight=2, items=len(UnprovenReason))
     )
     tag_node = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
-    tag_info = gql.deprecated("Use `tagNode`.")(
-        many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
-    )
     series_node = series_field("info.tag", refs.series)
-    series_info = gql.deprecated("Use `seriesNode`.")(series_field("info.tag", refs.series))
 
     @resolver()
     def confirmed_at(self, info: Info) -> gql.DateTime:
@@ -271,17 +260,8 @@ class Revision(Node):
     def stack_nodes(self, info: Info) -> list[Stack] | None:
         """Its stacks, including root, ordered by name; null if the source does not list stacks."""
         loaded = info.context.load(self.info)
-        return self._stacks(loaded) if states_stacks(loaded.frame) else None
-
-    @gql.deprecated("Use `stackNodes`, which is null where the source does not list stacks.")
-    @resolver(STACKS_OF_REVISION)
-    def stacks(self, info: Info) -> list[Stack]:
-        """Its stacks, including root, ordered by name. A selection that merges this field with the
-        `stacks` of a package or spec, which are only names, needs an alias for one of them.
-        """
-        return self._stacks(info.context.load(self.info))
-
-    def _stacks(self, loaded: LoadedRevision) -> list[Stack]:
+        if not states_stacks(loaded.frame):
+            return None
         return [Stack(loaded=loaded, name=name) for name in loaded.frame.stacks.items]
 
     lookup = lookup_field
@@ -323,14 +303,12 @@ class Tag(Node):
     - series: The name of the series to which the tag belongs: develop, develop-DATE, vX.Y.Z, or the
       tag itself.
     - series_node: That series, with all its revisions.
-    - series_info: The same as `seriesNode`.
     """
 
     name: str
     id = id_field("Tag", "name")
     series = many.attribute("name", str, make=refs.series)
     series_node = series_field("name", refs.series)
-    series_info = gql.deprecated("Use `seriesNode`.")(series_field("name", refs.series))
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:

@@ -410,14 +410,10 @@ class FacetCount:
 
     - value: The value.
     - num_specs: Number of specs with the value.
-    - count: The same as `numSpecs`.
     """
 
     value: str
     num_specs: int
-    count: int = gql.deprecated("Use `numSpecs`.")(
-        many.attribute("num_specs", int, is_for_many=True)
-    )
 
 
 def facet(column: str, what: str, values: int) -> Any:

@@ -26,8 +26,8 @@ IN_REVISION = {
     "unknown names": 'specs(matching: "^zlip ^py-nunpy ^ninjja") { unknownNames { name nearest } }',
     "facets": "specs(first: 0) { facets { packages { value numSpecs } versions { value numSpecs } "
     "stacks { value numSpecs } } }",
-    "stacks": "stacks { name numSpecs numPackages totalSize }",
-    "packages of stacks": "stacks { packages(first: 0) { totalCount } }",
+    "stacks": "stackNodes { name numSpecs numPackages totalSize }",
+    "packages of stacks": "stackNodes { packages(first: 0) { totalCount } }",
     "1,000 packages": "packages(first: 1000) { nodes { name versions stacks } }",
     "counts by stack": "packages(first: 1000) { nodes { stackCounts { stack numSpecs } } }",
     "pages within pages": "packages(first: 1000) { nodes { specs(first: 20) { nodes { hash "
@@ -97,7 +97,7 @@ OF_COMPARISON = {
     "changed specs, both sides": "specs(first: 1000) { nodes { before { short } after { short } } "
     "}",
     "filtered specs": 'specs(filter: {compilers: ["gcc"]}, kinds: [ADDED]) { totalCount }',
-    "changed stacks": "stacks { name packagesAdded packagesRemoved }",
+    "changed stacks": "stackChanges { name packagesAdded packagesRemoved }",
     "a summary": "summary { specsAdded packagesAdded }",
     "what the summary counts of reasons": "summary { specsRebuilt specsReplaced }",
     "what the summary counts of cells": "summary { coverageLost coverageGained }",

@@ -162,7 +162,6 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "stackNodes": stack_nodes(stacks),
         "numSpecs": len(mine),
         "totalSize": total_size(mine),
-        "numSpecsByStack": of_stacks,
         "stackCounts": None if stacks is None else of_stacks,
         "coverage": coverage_json(mine),
         "dependents": dependents_json(name, specs),

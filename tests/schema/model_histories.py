@@ -71,7 +71,7 @@ HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
 
 REVISION = "{ tag digest }"
 SPAN = (
-    f"series seriesNode {{ name }} seriesInfo {{ name }} first {REVISION} last {REVISION} "
+    f"series seriesNode {{ name }} first {REVISION} last {REVISION} "
     f"isCurrent reasonCame reasonGone goneIn {REVISION}"
 )
 HASH = f"id hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
@@ -85,7 +85,7 @@ PACKAGE = (
 )
 POINT = (
     f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} tag takenAt numSpecs "
-    "numPackages numStacks numKnownStacks totalSize specsAdded specsRemoved specsChanged "
+    "numPackages numKnownStacks totalSize specsAdded specsRemoved specsChanged "
     "specsRebuilt specsReplaced packagesAdded packagesRemoved"
 )
 HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
@@ -110,8 +110,8 @@ CATALOG_PACKAGE = f"name isGone best {{ {IN_SERIES} }} inSeries {{ {IN_SERIES} }
 SERIES = """{
   allSeries { id name latest { tag } revisions { totalCount nodes { tag } } }
   tags {
-    series seriesNode { name } seriesInfo { name }
-    latest { tagInfo { series } seriesNode { name } seriesInfo { name } }
+    series seriesNode { name }
+    latest { tagNode { series } seriesNode { name } }
   }
 }"""
 ALL_PACKAGES = (
@@ -131,7 +131,7 @@ def hash_json(past: HistoryQueries, text: str) -> dict[str, Any] | None:
         return None
     spans = [
         shown(span, "series first last is_current reason_came reason_gone gone_in")
-        | {key: {"name": span.series} for key in ("seriesNode", "seriesInfo")}
+        | {"seriesNode": {"name": span.series}}
         for span in history.spans
     ]
     own = {"id": node_id("HashHistory", text), "hash": text, "spans": spans}
@@ -171,7 +171,7 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
 def growth_json(past: HistoryQueries, series: str) -> list[dict[str, Any]]:
     """Return the expected value of POINT for each revision of a series."""
     return [
-        shown(step.head, "tag taken_at num_specs num_packages num_stacks total_size")
+        shown(step.head, "tag taken_at num_specs num_packages total_size")
         | shown(
             past.counts(step.pair),
             "specs_added specs_removed specs_changed packages_added packages_removed",

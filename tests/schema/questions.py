@@ -6,8 +6,8 @@ from tests.model.listings import PLAIN_FACTS
 from tests.schema import model_histories
 
 REVISION = """fragment R on Revision {
-  id tag tagNode { name } tagInfo { name } digest takenAt confirmedAt publishedAt numPackages
-  numSpecs numStacks numKnownStacks
+  id tag tagNode { name } digest takenAt confirmedAt publishedAt numPackages
+  numSpecs numKnownStacks
   totalSize numProven unproven { reason numSpecs }
   source { kind location version importer synthetic }
 }"""
@@ -30,7 +30,7 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
 fragment P on Package {
   name versions compilers operatingSystems platforms targets stacks stackNames
   stackNodes { name } numSpecs totalSize
-  numSpecsByStack { stack numSpecs } stackCounts { stack numSpecs }
+  stackCounts { stack numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
   dependents(first: 100) { name numSpecs }
 }"""
@@ -51,7 +51,6 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
 }} fragment F on FacetCount {{ value numSpecs }} {SPEC}"""
 STACKS = """query($ref: String!, $name: String!) {
   revision(ref: $ref) {
-    stacks { ...T }
     stackNodes { ...T }
     stack(name: $name) {
       ...T id revision { digest } packages { nodes { name } } specs(first: 1000) { nodes { hash } }
@@ -65,7 +64,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
     summary {{
       packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
       packagesRebuilt packagesChanged packagesUnchanged
-      specsAdded specsRemoved specsChanged specsUnchanged binariesReplaced stacksAdded stacksRemoved
+      specsAdded specsRemoved specsChanged specsUnchanged binariesReplaced
       numStacksAdded numStacksRemoved
       numPackagesBefore numPackagesAfter numSpecsBefore numSpecsAfter
       numStacksBefore numStacksAfter totalSizeBefore totalSizeAfter totalSizeDelta
@@ -83,7 +82,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
         fields {{ path before after }}
       }}
     }}
-    stacks {{ ...T }} stackChanges {{ ...T }}
+    stackChanges {{ ...T }}
   }}
 }}
 fragment T on StackChange {{
@@ -100,7 +99,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
         involved: specs(involved: true, first: 50) { nodes { hash } } }
     }
     causeKinds { kind numCauses numSpecs }
-    reasons { reason numSpecs count }
+    reasons { reason numSpecs }
     whyUnknown
     pairs: specs(first: 50, pairsOnce: true) { totalCount nodes { hash counterpart { hash } } }
     cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") {
@@ -174,8 +173,8 @@ HOLES = """query($ref: String!, $after: String, $first: Int!) {
 }"""
 IMPACT = """query($ref: String!, $name: String!) {
   revision(ref: $ref) { package(name: $name) { impact {
-    numSpecs numPackages size sizeLabel stackCounts { stack numSpecs } byStack { stack numSpecs }
-    byTarget { value numSpecs count }
+    numSpecs numPackages size sizeLabel stackCounts { stack numSpecs }
+    byTarget { value numSpecs }
     outcome { numSpecs causes(first: 2) { title } comparison { base { tag } head { takenAt } } }
   } } }
 }"""

@@ -15,11 +15,11 @@ from tests.schema.worlds import SOURCE, World, comparison_id, demo_world, opened
 IDS = """query($base: String!, $head: String!) {
   series(name: "develop") { __typename id name package(name: "lib2") { __typename id name } }
   revision(ref: $head) {
-    __typename id tagInfo { __typename id name }
+    __typename id tagNode { __typename id name }
     packages { nodes { __typename id name } }
     specs(first: 1000) { nodes { __typename id hash } edges { node { __typename id hash } } }
     first: specs(first: 1) { nodes { history { __typename id hash } } }
-    stacks { __typename id name }
+    stackNodes { __typename id name }
     package(name: "lib2") { __typename id name specs(first: 2) { nodes { __typename id hash } } }
   }
   compare(base: $base, head: $head) {

@@ -73,7 +73,7 @@ DECLARED = (
         packages(search: $v, after: $v) { totalCount } }
     }""",
     "query($v: [ID!]!) { nodes(ids: $v) { id } }",
-    """query($v: [String!]) { revision { packages(filter: {names: $v}) { totalCount }
+    """query($v: [String!]) { revision { packages(filter: {packages: $v}) { totalCount }
       specs(filter: {packages: $v, variants: $v, stacks: $v, compilers: $v}) { totalCount } } }""",
     "query($v: SpecOrder) { revision { specs(orderBy: $v) { totalCount } } }",
     """query($v: [SpecChangeKind!]) { compare(base: "develop~1", head: "develop") {
@@ -311,7 +311,7 @@ def test_unavailable_catalog_is_one_line_in_the_log(
     outage = CatalogError("here", "the content is\nmissing")
     monkeypatch.setattr(ContentReader, "frame", Mock(side_effect=outage))
     broken = World(world.catalog, Library(world.catalog), world.states)
-    question = "{ a: revision { stacks { name } } b: revision { stacks { name } } }"
+    question = "{ a: revision { stackNodes { name } } b: revision { stackNodes { name } } }"
     with caplog.at_level(logging.ERROR, "cachelog.errors"):
         response = broken.ask(question)
     codes = [error["extensions"] for error in response["errors"]]

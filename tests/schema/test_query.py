@@ -34,14 +34,12 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
         "id": revision_id(state.info),
         "tag": state.info.tag,
         "tagNode": {"name": state.info.tag},
-        "tagInfo": {"name": state.info.tag},
         "digest": state.info.digest,
         "takenAt": TAKEN[number],
         "confirmedAt": TAKEN[number],
         "publishedAt": state.info.published_at.isoformat().replace("+00:00", "Z"),
         "numPackages": len(listings.names(state.specs)),
         "numSpecs": len(state.specs),
-        "numStacks": len({stack for spec in state.specs for stack in spec.stacks} - {"root"}),
         "numKnownStacks": listings.num_stacks(state.specs),
         "totalSize": listings.total_size(state.specs),
         "source": {
@@ -203,8 +201,7 @@ def test_stacks_are_by_name_with_all_facts(world: World, number: int) -> None:
             "packages": {"nodes": [{"name": package} for package in listings.names(mine)]},
             "specs": {"nodes": [{"hash": spec.hash} for spec in mine]},
         }
-    assert revision["stacks"] == revision["stackNodes"]
-    assert revision["stacks"] == [listings.stack_json(name, state.specs) for name in names]
+    assert revision["stackNodes"] == [listings.stack_json(name, state.specs) for name in names]
     nothing = world.data(questions.STACKS, ref=state.info.digest, name="nope")
     assert nothing["revision"]["stack"] is None
 

@@ -150,7 +150,7 @@ def test_counts_add_up(answer: Any) -> None:
     rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
     assert sum(kind["numSpecs"] for kind in answer["causeKinds"]) == rebuilt > 0
     reasons = Counter(node["reason"] for node in answer["specs"]["nodes"])
-    assert {reason["reason"]: reason["count"] for reason in answer["reasons"]} == dict(reasons)
+    assert {reason["reason"]: reason["numSpecs"] for reason in answer["reasons"]} == dict(reasons)
 
 
 def test_lists_can_be_filtered(world: World, answer: Any) -> None:

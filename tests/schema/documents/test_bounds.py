@@ -21,7 +21,7 @@ def list_literal(number: int) -> str:
 def deep(depth: int) -> str:
     """Return nested selections of this depth."""
     inner = (depth - 2) // 2
-    return "{ revision { " + "tagInfo { latest { " * inner + "tag" + " } }" * inner + " } }"
+    return "{ revision { " + "tagNode { latest { " * inner + "tag" + " } }" * inner + " } }"
 
 
 def aliased(number: int) -> str:
@@ -64,7 +64,9 @@ def test_document_up_to_the_limit_is_executed(world: World, name: str) -> None:
     assert f"{size} are allowed" in error["message"]
 
 
-NAMES = "query($names: [String!]) { revision { packages(filter: {names: $names}) { totalCount } } }"
+NAMES = (
+    "query($names: [String!]) { revision { packages(filter: {packages: $names}) { totalCount } } }"
+)
 
 
 def nested(depth: int) -> Any:
@@ -169,10 +171,10 @@ def of_revision(parts: Iterable[str]) -> str:
     return f"{{ revision {{ {' '.join(parts)} }} }}"
 
 
-FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ tagInfo {{ name }} }}" for n in range(120))
+FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ tagNode {{ name }} }}" for n in range(120))
 WORST = {
-    "equal objects": of_revision(["tagInfo { name }"] * 390),
-    "objects that differ below": of_revision(f"tagInfo {{ a{n}: name }}" for n in range(190)),
+    "equal objects": of_revision(["tagNode { name }"] * 390),
+    "objects that differ below": of_revision(f"tagNode {{ a{n}: name }}" for n in range(190)),
     "fragments of equal fields": of_revision(f"...F{n}" for n in range(120)) + FRAGMENTS,
     "unknown fields": of_revision(f"tga{n}" for n in range(900)),
     "variables": f"query({' '.join(f'$v{n}: Int' for n in range(390))}) {{ __typename }}",
@@ -192,6 +194,6 @@ def test_expensive_validation_is_refused(text: str) -> None:
 
 def test_fields_may_be_selected_more_than_once() -> None:
     """As by components that each select the fields that they need."""
-    text = of_revision(["tag tagInfo { name } source { kind } ...F"] * 20)
-    document = API().documents.get(text + " fragment F on Revision { tag tagInfo { name series } }")
+    text = of_revision(["tag tagNode { name } source { kind } ...F"] * 20)
+    document = API().documents.get(text + " fragment F on Revision { tag tagNode { name series } }")
     assert document.errors == ()

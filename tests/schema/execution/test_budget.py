@@ -87,10 +87,10 @@ def answered(world: World, text: str, request_budget: Budget) -> Any:
 
 SPECS = "{ revision { specs { nodes { hash package { numSpecs } } } } }"
 QUESTIONS = {
-    "one value after the other": "{ revision { a: numSpecs b: numStacks c: digest d: tag } }",
+    "one value after the other": "{ revision { a: numSpecs b: numKnownStacks c: digest d: tag } }",
     "lists that are rendered": SPECS,
     "lists that are resolved": "{ revision { specs { nodes { dependents { totalCount } } } } }",
-    "packages one by one": "{ revision { packages { nodes { numSpecsByStack { stack } } } } }",
+    "packages one by one": "{ revision { packages { nodes { stackCounts { stack } } } } }",
     "dependencies of many": "{ revision { specs(first: 9) { nodes { "
     "dependencies(transitive: true) { totalCount } } } } }",
     "notes": '{ compare(base: "v0.22.0", head: "develop") { releaseNotes(format: HTML) } }',

@@ -82,9 +82,9 @@ def test_order_of_series(history: History) -> None:
 def test_series_of_tags_and_revisions(history: History) -> None:
     """The same for a tag and its revisions."""
     for tag in history.world.data(SERIES)["tags"]:
-        nodes = {key: {"name": tag["series"]} for key in ("seriesNode", "seriesInfo")}
-        latest = {"tagInfo": {"series": tag["series"]}, **nodes}
-        assert tag == {"series": tag["series"], "latest": latest, **nodes}
+        node = {"name": tag["series"]}
+        latest = {"tagNode": {"series": tag["series"]}, "seriesNode": node}
+        assert tag == {"series": tag["series"], "latest": latest, "seriesNode": node}
 
 
 @pytest.mark.parametrize(

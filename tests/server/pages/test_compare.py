@@ -182,9 +182,11 @@ def test_specs(client: httpx.Client) -> None:
 def test_pair_is_one_row_and_two_lines_of_a_file(client: httpx.Client) -> None:
     """The page counts a replaced spec with its replacement; files list each hash."""
     query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
-      specs {{ totalCount }} reasons {{ reason count }} }} }}"""
+      specs {{ totalCount }} reasons {{ reason numSpecs }} }} }}"""
     data = data_of(client, query)["compare"]
-    (replaced,) = [reason["count"] for reason in data["reasons"] if reason["reason"] == "REPLACED"]
+    (replaced,) = [
+        reason["numSpecs"] for reason in data["reasons"] if reason["reason"] == "REPLACED"
+    ]
     page = shown(client, f"{PAIR}/specs")
     assert numbers([page.text(".pager span")]) == [data["specs"]["totalCount"] - replaced]
     assert page.text(".pager span").endswith(" specs: 1 to 50")
