@@ -174,9 +174,6 @@ _GONE = 499
 OPERATION, CODE = "cachelog.operation", "cachelog.code"
 """Keys in the scope of a request: the name of its operation, and the code of its error."""
 
-_CODE = re.compile(rb'"extensions":\{[^{}]*?"code":"([A-Z_]{1,40})"')
-_SEARCHED_BYTES = 4_096
-
 
 class Exchange(msgspec.Struct, frozen=True):
     """A request and the main facts of its response."""
@@ -285,11 +282,3 @@ def note_exchange(
     for observer in observers:
         observer(exchange)
     return exchange
-
-
-def note_answer(scope: Scope, answer: Any) -> None:
-    """Store the operation name or error code of a GraphQL answer in the scope."""
-    if answer.key is not None:
-        scope[OPERATION] = answer.key.operation_name or ""
-    elif match := _CODE.search(answer.response.body, 0, _SEARCHED_BYTES):
-        scope[CODE] = match[1].decode()

@@ -24,6 +24,9 @@ _METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 KEEP_ALIVE_SECONDS = 75
 """Seconds that a connection waits for its next request; longer than proxies keep theirs."""
 
+_BACKLOG = 8_192
+"""Connections that wait to be accepted, as far as the system allows; others retry later."""
+
 GRACE_SECONDS = 10
 """Seconds that requests in progress may take after a server is asked to stop."""
 
@@ -110,6 +113,7 @@ def serve_command(
             log_level="warning",
             server_header=False,
             proxy_headers=False,  # the application evaluates these
+            backlog=_BACKLOG,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )

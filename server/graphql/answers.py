@@ -33,10 +33,14 @@ Charge = Callable[[int], None]
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A response, and its key in the cache; None if it is not cached."""
+    """A response, and its key in the cache; None if it is not cached.
+
+    ``code`` is that of its first error, if any.
+    """
 
     response: responses.Response
     key: responses.CacheKey | None
+    code: str | None = None
 
 
 class Answers:
@@ -154,7 +158,7 @@ class Answers:
             executed.tag,
         )
         if not executed.is_good:
-            return Answer(response, None)
+            return Answer(response, None, executed.code)
         parsed.is_permanent = is_permanent
         key = parsed.permanent_key if is_permanent else current_key
         self.responses.put(key, response)

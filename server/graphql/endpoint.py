@@ -97,7 +97,10 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
                 answer = await exchanges.unless_disconnected(
                     receive, self.answers.answer(request, charge)
                 )
-            exchanges.note_answer(scope, answer)
+            if answer.key is not None:
+                scope[exchanges.OPERATION] = answer.key.operation_name or ""
+            else:
+                scope[exchanges.CODE] = answer.code
             await self.sender.send(answer.response, scope, send)
         except BadRequest as error:
             scope[exchanges.CODE] = error.code

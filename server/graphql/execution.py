@@ -1,12 +1,13 @@
 """Execution of requests: in the event loop, or in a lane of threads."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import msgspec
 import orjson
+from graphql import GraphQLFormattedError
 
 from schema.api import API
 from schema.context import Context
@@ -40,7 +41,7 @@ class Executed(msgspec.Struct, frozen=True):
 
     Without ``started``, the request was refused before its execution. ``is_good`` means that there
     are no errors, and ``is_permanent`` that the result can never change. ``tag`` is a hash of
-    ``body``.
+    ``body``, and ``code`` that of the first error.
     """
 
     body: bytes
@@ -48,6 +49,7 @@ class Executed(msgspec.Struct, frozen=True):
     started: bool
     is_good: bool
     is_permanent: bool
+    code: str | None = None
 
 
 class Execution:
@@ -206,7 +208,16 @@ class Execution:
             started=answer.executed,
             is_good=answer.executed and not answer.errors,
             is_permanent=context.is_permanent,
+            code=_code_of(answer.errors),
         )
+
+
+def _code_of(errors: Sequence[GraphQLFormattedError]) -> str | None:
+    """Return the code of the first error, if any."""
+    for error in errors:
+        code: str | None = error.get("extensions", {}).get("code")
+        return code
+    return None
 
 
 def _is_large(query: HistoryQuery) -> bool:
