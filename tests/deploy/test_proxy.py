@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -81,9 +82,9 @@ def get(
 
 
 def immutable_query(client: httpx.Client) -> str:
-    """Return a query whose response is immutable, as it names revisions by their digests."""
-    revisions = get(client, "{ revisions(first: 2) { nodes { digest } } }").json()
-    head, base = (revision["digest"] for revision in revisions["data"]["revisions"]["nodes"])
+    """Return a query whose response is immutable, as it names revisions by their refs."""
+    revisions = get(client, "{ revisions(first: 2) { nodes { ref } } }").json()
+    head, base = (revision["ref"] for revision in revisions["data"]["revisions"]["nodes"])
     return f'{{ compare(base: "{base}", head: "{head}") {{ summary {{ specsAdded }} }} }}'
 
 
@@ -142,6 +143,30 @@ def test_both_servers_receive_requests(running: tuple[Sequence[Server], httpx.Cl
 def test_metrics_are_forbidden(proxy: httpx.Client) -> None:
     """Prometheus requests them from the servers themselves."""
     assert proxy.get("/metrics").status_code == 403
+
+
+# -- clients that are slow or many
+
+
+def test_slow_and_excessive_clients_are_limited(demo_catalog: Path, tmp_path: Path) -> None:
+    """One that does not send its request is disconnected; others of its address get 429."""
+    impatient = {"client_header_timeout 10s": "client_header_timeout 1s"}
+    few = {"limit_conn connections 50": "limit_conn connections 2"}
+    with two_servers(demo_catalog, tmp_path, impatient | few) as (_, client), ExitStack() as stack:
+        address = (client.base_url.host, client.base_url.port or 80)
+
+        def opened(head: bytes) -> socket.socket:
+            connection = stack.enter_context(socket.create_connection(address, PATIENCE))
+            connection.sendall(head)
+            return connection
+
+        slow = opened(b"GET / HTTP/1.1\r\nHost: a\r\n")
+        with pytest.raises(ConnectionResetError):
+            slow.recv(100)
+        whole = b"POST /graphql HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+        for _ in range(2):
+            opened(whole)  # whose body does not come
+        until(lambda: get(client, TAGS).status_code == 429, "a third connection is refused")
 
 
 # -- outages
