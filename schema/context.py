@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 import numpy as np
@@ -22,7 +22,8 @@ from schema.execution.budget import (
     NotLoaded,
 )
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
+from snapshots.catalog.history_cache import HistoryCache, HistoryCall
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library, RevisionCoverage, best_covering, candidates
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -45,6 +46,7 @@ from snapshots.texts import short_digest
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 
 MAX_CONTENTS = 200
 """Maximum number of contents in which a request may search for specs: twice the number of tags of
@@ -131,7 +133,7 @@ class Context:
     is_permanent: bool = True
     budget: Budget = field(default_factory=Budget)
     loaded: Mapping[tuple[Cache[Any, Any], Hashable], Any] = field(default_factory=dict)
-    answers: HistoryAnswers | None = None
+    answers: HistoryCache | None = None
 
     def __post_init__(self) -> None:
         self.history: History = self.catalog.history
@@ -145,9 +147,9 @@ class Context:
         self._refs: dict[str, str] = {}
         self._contents: set[str] = set()
         self._num_loads = 0
-        self._answers = self.answers or HistoryAnswers(self.catalog, self.library)
-        self._answers_by_name: dict[HistoryTopic, dict[str, Any]] = {}
-        self._topics: set[HistoryTopic] = set()
+        self._answers = self.answers or HistoryCache(self.catalog, self.library)
+        self._answers_by_name: dict[HistoryCall, dict[str, Any]] = {}
+        self._calls: set[HistoryCall] = set()
         failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
         self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
 
@@ -291,21 +293,30 @@ class Context:
         with self.budget.waiting():
             return best_covering(self.library, revisions, specs)
 
-    def of_history(self, topic: HistoryTopic) -> Any:
-        """Return the result of a history query; None if the history has nothing about its subject.
+    def of_history(
+        self,
+        method: Callable[Concatenate[HistoryQueries, History, Arguments], Value],
+        *arguments: Arguments.args,
+        **none: Arguments.kwargs,
+    ) -> Value:
+        """Return the result of a method of HistoryQueries with positional arguments.
 
-        Raises the errors of the methods of Library. A request that has waited in vain for missing
-        changes to be computed does not wait again.
+        Raises its errors. A request that has waited in vain for missing changes to be computed does
+        not wait again.
         """
-        self._topics.add(topic)
+        call = HistoryCall.of(method, self.changing_history(), *arguments, **none)
+        value: Value = self._result(call)
+        return value
+
+    def _result(self, call: HistoryCall) -> Any:
+        self._calls.add(call)
         most = _HISTORIES_EACH * self.budget.limits.max_revisions
-        if len(self._topics) > most:
+        if len(self._calls) > most:
             raise _too_many(f"the history of more than {most} hashes, packages and series")
-        query = HistoryQuery(self.changing_history(), topic)
         if self._has_filled:
-            self._answers.require_complete(query)
+            return self._answers.compute(call).value
         try:
-            answer = self._loaded(self._answers, query)
+            answer = self._loaded(self._answers, call)
             if answer.left_out is not None:
                 self.left_out |= dict.fromkeys(answer.left_out.revisions)
             return answer.value
@@ -319,26 +330,28 @@ class Context:
         It is looked up separately, unless all packages are in memory, or the request also queries
         others.
         """
-        alone, of_all = HistoryTopic(About.CATALOG_PACKAGE, name), HistoryTopic(About.ALL_PACKAGES)
-        others = {topic for topic in self._topics if topic.about is alone.about} - {alone}
-        package: CatalogPackage | None
-        if others or self._answers.peek(HistoryQuery(self.changing_history(), of_all)):
-            package = self.of_history(of_all).get(name)
-        else:
-            package = self.of_history(alone)
-        return package
+        history = self.changing_history()
+        alone = HistoryCall.of(HistoryQueries.catalog_package, history, name)
+        others = {call for call in self._calls if call.method == alone.method} - {alone}
+        if others or self._answers.peek(HistoryCall.of(HistoryQueries.all_packages, history)):
+            return self.of_history(HistoryQueries.all_packages).get(name)
+        return self.of_history(HistoryQueries.catalog_package, name)
 
     def of_each(
-        self, names: Iterable[str], topic_of: Callable[[frozenset[str]], HistoryTopic]
-    ) -> Mapping[str, Any]:
+        self,
+        method: Callable[[HistoryQueries, History, str, frozenset[str]], Mapping[str, Value]],
+        subject: str,
+        names: Iterable[str],
+    ) -> Mapping[str, Value | None]:
         """Return the history of each name that the history contains.
 
         All names of a call are read at once and cached, so that a list can first be resolved as a
         whole, and then item by item if that fails.
         """
-        answers = self._answers_by_name.setdefault(topic_of(frozenset()), {})
+        key = HistoryCall.of(method, self.history, subject, frozenset())
+        answers = self._answers_by_name.setdefault(key, {})
         if new := frozenset(names).difference(answers):
-            new_answers: Mapping[str, Any] = self.of_history(topic_of(new))
+            new_answers = self.of_history(method, subject, new)
             answers.update({name: new_answers.get(name) for name in new})
         return answers
 
@@ -370,7 +383,7 @@ class Context:
         if value is None:
             if not self.may_load:
                 raise NotLoaded(cache, key)
-            if not isinstance(key, HistoryQuery):  # of_history counts those
+            if not isinstance(key, HistoryCall):  # of_history counts those
                 self._num_loads += 1
             self._require_few(self._num_loads / _LOADS_EACH)
             with self.budget.waiting():

@@ -4,6 +4,7 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import Annotated, Any, Self
 
+import msgspec
 import numpy as np
 import strawberry
 
@@ -22,7 +23,7 @@ from schema.revisions.revision import (
 )
 from schema.revisions.spec import SpecType
 from snapshots.catalog import history_queries
-from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.changes.causes import CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.impact import Outcome, outcome
@@ -37,7 +38,7 @@ from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo
 from snapshots.refs import series as series_of
 from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
-from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCausePoint, SeriesCauses
+from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCausePoint
 from snapshots.timelines.growth import Growth, GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
@@ -102,7 +103,7 @@ class HashHistoryType(Node):
 
         Raises InvalidArgument, AmbiguousHash and IncompleteHistory.
         """
-        history = context.of_history(HistoryTopic(About.HASH, text))
+        history = context.of_history(HistoryQueries.hash_history, text)
         return None if history is None else cls(history=history)
 
     hash = many.attribute("history.hash", str)
@@ -204,6 +205,23 @@ class MainCause:
         return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
 
 
+class _PackagePairs(msgspec.Struct, frozen=True):
+    """Pairs of neighbours, of a series or of any, in which a package's causes are read at once."""
+
+    name: str
+    series: str | None
+    pairs: frozenset[Pair]
+
+    def main_causes(self, context: Context, pair: Pair) -> list[MainCause]:
+        """Return the main causes of the package in one of the pairs."""
+        package_pairs = frozenset((self.name, each) for each in self.pairs)
+        causes = context.of_history(HistoryQueries.package_causes, self.series, package_pairs)
+        return [
+            MainCause(cause=cause, num_specs=num_specs)
+            for cause, num_specs in causes.get((self.name, pair), ())
+        ]
+
+
 @gql.object_type
 class PackageHistoryEntry:
     """The changes of a package in one revision, compared with the previous revision of the series.
@@ -218,7 +236,7 @@ class PackageHistoryEntry:
     """
 
     entry: strawberry.Private[PackageEntry]
-    topic: strawberry.Private[HistoryTopic]
+    of_package: strawberry.Private["_PackagePairs"]
 
     revision = revision_field("entry.head")
 
@@ -257,9 +275,8 @@ class PackageHistoryEntry:
         base = self.entry.base
         if base is None:
             return None
-        key = self.topic.text, Pair(base.digest, self.entry.head.digest)
-        causes = info.context.of_history(self.topic).get(key, ())
-        return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
+        pair = Pair(base.digest, self.entry.head.digest)
+        return self.of_package.main_causes(info.context, pair)
 
 
 @gql.object_type
@@ -295,7 +312,7 @@ class PackageHistory(Node):
 
         Raises IncompleteHistory.
         """
-        timeline = context.of_history(HistoryTopic(About.PACKAGE, name, series=series))
+        timeline = context.of_history(HistoryQueries.package_timeline, series, name)
         return None if timeline is None else cls(timeline=timeline)
 
     name = many.attribute("timeline.name", str)
@@ -322,13 +339,8 @@ class PackageHistory(Node):
                 for one in entries[start : start + TOGETHER]
                 if one.base is not None
             ]
-            topic = HistoryTopic(
-                About.PACKAGE_CAUSES,
-                self.timeline.name,
-                frozenset((self.timeline.name, pair) for pair in pairs),
-                series=self.timeline.series,
-            )
-            return PackageHistoryEntry(entry=entries[place], topic=topic)
+            of_package = _PackagePairs(self.timeline.name, self.timeline.series, frozenset(pairs))
+            return PackageHistoryEntry(entry=entries[place], of_package=of_package)
 
         shown = relay.connection_of(page, keys, entry, PackageHistoryEdge)
         return PackageHistoryConnection(page=shown.page)
@@ -399,7 +411,7 @@ class AvailabilitySpanType:
     """
 
     span: strawberry.Private[CellSpan]
-    topic: strawberry.Private[HistoryTopic]
+    of_package: strawberry.Private[_PackagePairs]
 
     first = revision_field("span.first")
     last = revision_field("span.last")
@@ -425,9 +437,8 @@ class AvailabilitySpanType:
         """The main causes of the specs of the package that replaced others in `goneIn`, those that
         explain the most specs first.
         """
-        pair, topic = self.span.pair, self.topic
-        causes = info.context.of_history(topic).get((topic.text, pair), ()) if pair else ()
-        return [MainCause(cause=cause, num_specs=num_specs) for cause, num_specs in causes]
+        pair = self.span.pair
+        return [] if pair is None else self.of_package.main_causes(info.context, pair)
 
 
 @gql.object_type
@@ -440,7 +451,7 @@ class Availability:
 
     name: strawberry.Private[str]
     spans_of_cell: strawberry.Private[list[CellSpan]]
-    topic: strawberry.Private[HistoryTopic]
+    of_package: strawberry.Private[_PackagePairs]
 
     series = series_field("name")
     is_current = many.attribute("spans_of_cell", bool, make=is_current)
@@ -450,7 +461,10 @@ class Availability:
         """The spans of revisions that had such specs, oldest first; empty if the series never had
         any.
         """
-        return [AvailabilitySpanType(span=span, topic=self.topic) for span in self.spans_of_cell]
+        return [
+            AvailabilitySpanType(span=span, of_package=self.of_package)
+            for span in self.spans_of_cell
+        ]
 
 
 def _values_of(dimension: CoverageDimension, num_bytes: int) -> Any:
@@ -526,11 +540,10 @@ class CatalogPackageType:
         """
         cells, cell = self._cells(info.context), _cell(target, stack, version)
         spans = [cells.spans(one.series, cell) for one in self.package.in_series]
-        name = self.package.name
-        ends = {(name, span.pair) for one in spans for span in one if span.pair is not None}
-        topic = HistoryTopic(About.PACKAGE_CAUSES, name, frozenset(ends))
+        ends = frozenset(span.pair for one in spans for span in one if span.pair is not None)
+        of_package = _PackagePairs(self.package.name, None, ends)
         return [
-            Availability(name=one.series, spans_of_cell=of_series, topic=topic)
+            Availability(name=one.series, spans_of_cell=of_series, of_package=of_package)
             for one, of_series in zip(self.package.in_series, spans, strict=True)
         ]
 
@@ -562,8 +575,7 @@ class CatalogPackageType:
         return CoverageValues(cells=self._cells(info.context))
 
     def _cells(self, context: Context) -> PackageCells:
-        cells: PackageCells = context.of_history(HistoryTopic(About.CELLS, self.package.name))
-        return cells
+        return context.of_history(HistoryQueries.cells, self.package.name)
 
 
 def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
@@ -670,8 +682,7 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
     Raises IncompleteHistory.
     """
     context = revision.context
-    topic = HistoryTopic(About.CAUSES, series=series_of(revision.info.tag))
-    series_causes: SeriesCauses = context.of_history(topic)
+    series_causes = context.of_history(HistoryQueries.causes, series_of(revision.info.tag))
     context.require_time()
     pair = series_causes.next_in({package}, revision.info)
     if pair is None or pair.base is None:
@@ -809,7 +820,7 @@ class Series(Node):
         """
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
-        growth: Growth = info.context.of_history(HistoryTopic(About.GROWTH, series=self.name))
+        growth = info.context.of_history(HistoryQueries.growth, self.name)
         rows = np.arange(len(growth), dtype=np.int32)
         if since is not None or until is not None:
             rows = rows[[_is_between(point.revision, since, until) for point in growth]]
@@ -831,8 +842,7 @@ class Series(Node):
 
         - by: The keys to group by; by default, PACKAGE.
         """
-        topic = HistoryTopic(About.CAUSES, series=self.name)
-        series_causes: SeriesCauses = info.context.of_history(topic)
+        series_causes = info.context.of_history(HistoryQueries.causes, self.name)
         info.context.require_time()
         keys = tuple(dict.fromkeys([SeriesCauseKey.PACKAGE] if by is None else by))
         between = info.context.catalog.recipes.between

@@ -1,6 +1,5 @@
 """The root type of the API."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import strawberry
@@ -24,12 +23,11 @@ from schema.revisions.lookup import best_covering_field
 from schema.revisions.revision import REF, RESOLVING, OfRef, Revision, Tag, revision_connection
 from schema.revisions.spec import SpecType
 from schema.revisions.suggestions import suggest_field
-from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
 from snapshots.frames import queries
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import OID_PREFIX_MIN
-from snapshots.timelines.catalog_packages import CatalogPackage
 
 Side = Annotated[
     str, strawberry.argument(f"REF, or REF:STACK for one stack of the revision. REF: {REF}")
@@ -152,8 +150,7 @@ class Query:
         - gone: True for only packages that no newest revision of a series has, false for only the
           others.
         """
-        packages: Mapping[str, CatalogPackage]
-        packages = info.context.of_history(HistoryTopic(About.ALL_PACKAGES))
+        packages = info.context.of_history(HistoryQueries.all_packages)
         part = (search or "").lower()
         chosen = [
             package
@@ -196,8 +193,8 @@ class Query:
 
         - hashes: Full DAG hashes.
         """
-        topic = HistoryTopic(About.HOLDING, items=frozenset(hashes), series=series)
-        return revision_connection(info.context.of_history(topic), page)
+        revisions = info.context.of_history(HistoryQueries.holding, frozenset(hashes), series)
+        return revision_connection(revisions, page)
 
     @relay.connection_field(Cost(weight=1_000, each=1))
     def revisions(

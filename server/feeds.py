@@ -30,14 +30,21 @@ from server.asgi.responses import (
 from server.asgi.single_flight import SingleFlight
 from server.output_files import write
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery, HistoryTopic
+from snapshots.catalog.history_cache import HistoryCache, HistoryCall
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
 from snapshots.changes.stored_changes import PairCounts
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import utc
-from snapshots.notes.atom import MEDIA_TYPE, EntryStory, Feed, package_feed, series_feed
-from snapshots.notes.stories import neighbours_in_feed
+from snapshots.notes.atom import (
+    MEDIA_TYPE,
+    EntryStory,
+    Feed,
+    neighbours_in_feed,
+    package_feed,
+    series_feed,
+)
 from snapshots.notes.templates import commits_story, html_story
 from snapshots.sources.reports import Progress
 from snapshots.spack.names import is_name
@@ -124,17 +131,14 @@ _MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
 _log = logging.getLogger("cachelog.server")
 
 
-def entry_story(library: Library, neighbours: Neighbours, stored: str | None) -> EntryStory:
-    """Return the content of an entry: the stored story or else a new one, and its commits.
+def entry_story(library: Library, neighbours: Neighbours) -> EntryStory:
+    """Return the content of an entry: the story of two revisions, and its commits.
 
-    The two revisions are compared only if there is no stored story, or if the commits between their
-    recipes are known. Raises CatalogError if a content that is needed cannot be read.
+    Raises CatalogError if a content cannot be read.
     """
-    recorded = _recorded_at(library, neighbours)
-    if stored is not None and recorded is None:
-        return EntryStory(stored)
     explanation = library.explanations.get((*neighbours.pair,))
-    html = stored or html_story(neighbours, explanation)
+    html = html_story(neighbours, explanation)
+    recorded = _recorded_at(library, neighbours)
     if recorded is None or neighbours.base is None:
         return EntryStory(html)
     change = library.recipes_change(neighbours.base, neighbours.head)
@@ -188,14 +192,13 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     not cached share one computation, which continues if they disconnect. A request that has waited
     too long gets a response that asks the client to retry.
 
-    The numbers and the stories of the newest revisions come from the stored history, without
-    loading contents. Missing stories are computed one at a time, so that other requests can run in
-    between.
+    The numbers come from the stored history, without loading contents. The stories of the newest
+    revisions are composed one at a time, so that other requests can run in between.
     """
 
     catalog: Catalog
     library: Library
-    answers: HistoryAnswers
+    answers: HistoryCache
     sender: ResponseSender
     lanes: Lanes
     allowances: Allowances
@@ -274,8 +277,8 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         """
         if not is_name(name):  # such texts are never looked up, and so never cached
             raise NoSuchFeed(f"{quoted(name)} cannot be a package")
-        topic = HistoryTopic(About.PACKAGE, name, series=series)
-        timeline: PackageTimeline | None = await self._query(history, topic)
+        call = HistoryCall.of(HistoryQueries.package_timeline, history, series, name)
+        timeline: PackageTimeline | None = await self._query(call)
         if timeline is None:
             reason = f"no revision of {series} has a package {quoted(name)}"
             raise await self._missing(reason, name, self.library.package_names)
@@ -295,7 +298,8 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         Without counts, the feed shows the totals of revisions, which are available.
         """
         try:
-            growth: Growth = await self._query(history, HistoryTopic(About.GROWTH, series=series))
+            call = HistoryCall.of(HistoryQueries.growth, history, series)
+            growth: Growth = await self._query(call)
         except IncompleteHistory:
             return {}, True
         except CatalogError as error:
@@ -305,30 +309,21 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def _stories(self, newest: Sequence[Neighbours]) -> dict[Neighbours, EntryStory]:
         """Return the stories of neighbours, without those whose contents cannot be read."""
-        if not newest:
-            return {}
-        library, lanes = self.library, self.lanes
-        stored = await lanes.loading.run(partial(library.history_queries.stored_stories, newest))
         stories = {}
         for step in newest:
-            html = stored.get(step.pair)
-            if html is not None and _recorded_at(library, step) is None:
-                stories[step] = EntryStory(html)
-                continue
             try:
-                stories[step] = await lanes.explaining.run(
-                    partial(entry_story, library, step, html)
+                stories[step] = await self.lanes.explaining.run(
+                    partial(entry_story, self.library, step)
                 )
             except CatalogError as error:
                 _log.error("%s", visible(str(error)))
         return stories
 
-    async def _query(self, history: History, topic: HistoryTopic) -> Any:
+    async def _query(self, call: HistoryCall) -> Any:
         """Return the result of a history query. Missing data is computed first, in limited time."""
-        query = HistoryQuery(history, topic)
-        is_complete = self.answers.is_complete(query)
+        is_complete = self.answers.is_complete(call.history)
         lane = self.lanes.loading if is_complete else self.lanes.explaining
-        return (await lane.run(partial(self.answers.get, query))).value
+        return (await lane.run(partial(self.answers.get, call))).value
 
     async def _missing(
         self, reason: str, name: str, names: Callable[[], Iterable[str]]
@@ -386,8 +381,7 @@ def series_document(
     except IncompleteHistory:  # a content is damaged: the feed has the totals of revisions
         counts = {}
     newest = neighbours_in_feed(history, series)
-    stored = library.history_queries.stored_stories(newest)
-    stories = {step: entry_story(library, step, stored.get(step.pair)) for step in newest}
+    stories = {step: entry_story(library, step) for step in newest}
     return series_feed(history, series, addresses, counts=counts, stories=stories).xml
 
 

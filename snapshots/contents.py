@@ -14,8 +14,6 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from snapshots.models import SHOWN_FACTS, SPEC_FACTS, ProofCounts, Source, Spec
@@ -131,42 +129,18 @@ class Content:
         return SuccessiveTables().rows(self).table
 
 
-class PackageRows(msgspec.Struct, frozen=True, gc=False):
-    """The positions of the rows of a package; equal digests imply equal rows."""
+class _PackageRows(msgspec.Struct, frozen=True, gc=False):
+    """The position of the first row of a package; equal digests imply equal rows."""
 
     digest: bytes
     start: int
-    stop: int
 
 
 class ContentRows(msgspec.Struct, frozen=True):
-    """The rows of a content, and the positions of the rows of its ``packages``, if known.
-
-    The rows outside the cache belong to the package with an empty name.
-    """
+    """The rows of a content."""
 
     digest: str
     table: pa.Table
-    packages: Mapping[str, PackageRows] = {}
-
-    def unlike(self, other: "ContentRows") -> pa.Table:
-        """Return the rows of packages that the other content does not have or that differ in it.
-
-        These are all rows if the packages of either content are not known.
-        """
-        if not self.packages or not other.packages:
-            return self.table
-        # Joining slices for each column would take five times as long.
-        return self.table.take(pa.array(np.flatnonzero(~self.alike(other))))
-
-    def alike(self, other: "ContentRows") -> npt.NDArray[np.bool_]:
-        """Return a mask over the rows of the packages that are equal in both contents."""
-        mask = np.ones(len(self.table), np.bool_)
-        for name, package in self.packages.items():
-            theirs = other.packages.get(name)
-            if theirs is None or theirs.digest != package.digest:
-                mask[package.start : package.stop] = False
-        return mask
 
 
 class SuccessiveTables:
@@ -179,11 +153,11 @@ class SuccessiveTables:
 
     def __init__(self) -> None:
         self._rows = SPEC_ROWS.empty_table()
-        self._packages: dict[str, PackageRows] = {}
+        self._packages: dict[str, _PackageRows] = {}
 
     def rows(self, content: Content) -> ContentRows:
         """Return one row per spec, sorted by package for better compression."""
-        packages: dict[str, PackageRows] = {}
+        packages: dict[str, _PackageRows] = {}
         runs = [slice(0, 0)]  # of the previous rows, followed by the new ones
         new: list[Spec] = []
         start = 0
@@ -200,7 +174,7 @@ class SuccessiveTables:
                 runs[-1] = slice(runs[-1].start, end)
             else:
                 runs.append(slice(place, end))
-            packages[name] = PackageRows(package.digest, start, stop)
+            packages[name] = _PackageRows(package.digest, start)
             start = stop
         both = pa.concat_tables([self._rows, pa.Table.from_batches([spec_rows(new)])])
         rows = pa.concat_tables([both[run] for run in runs]).combine_chunks()
@@ -208,8 +182,7 @@ class SuccessiveTables:
         if content.outside.specs:
             outside = spec_rows(content.outside.specs, in_cache=False)
             rows = pa.concat_tables([rows, pa.Table.from_batches([outside])])
-            packages = packages | {"": PackageRows(content.outside.digest, start, len(rows))}
-        return ContentRows(content.digest, rows, packages)
+        return ContentRows(content.digest, rows)
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

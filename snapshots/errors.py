@@ -244,21 +244,48 @@ class NewerCatalog(CatalogError):
         )
 
 
+class OlderCatalog(CatalogError):
+    """A catalog of cachelog 0.2 or earlier, which stored contents differently."""
+
+    def __init__(self, location: str) -> None:
+        reason = "an earlier cachelog wrote it: export its revisions and import them again, as "
+        super().__init__(location, reason + "docs/upgrading.md describes")
+
+
 class IncompleteHistory(CachelogError):
     """The history cannot be queried yet, because the changes of some neighbours are not computed.
 
-    This applies to ``num_missing`` of ``num_pairs`` pairs of neighbours. ``hindrance`` states why
-    they cannot be computed here, if there is a reason.
+    - num_missing: The number of pairs of neighbours to which this applies.
+    - num_pairs: The number of pairs that the query needs.
+    - hindrance: Why they cannot be computed here, if there is a reason.
+    - series: The series that the query needs; None for all.
+    - causes: Whether it also needs causes.
     """
 
-    def __init__(self, num_missing: int, num_pairs: int, hindrance: str | None = None) -> None:
+    def __init__(
+        self,
+        num_missing: int,
+        num_pairs: int,
+        hindrance: str | None = None,
+        *,
+        series: str | None = None,
+        causes: bool = False,
+    ) -> None:
         self.num_missing = num_missing
         self.num_pairs = num_pairs
         self.hindrance = hindrance
+        self.series = series
+        self.causes = causes
         because = f" ({hindrance})" if hindrance else ""
         super().__init__(
             f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
             f"are not compared{because}; run 'cachelog history fill'"
+        )
+
+    def because(self, hindrance: str | None) -> "IncompleteHistory":
+        """Return the error with the reason why the changes cannot be computed here."""
+        return IncompleteHistory(
+            self.num_missing, self.num_pairs, hindrance, series=self.series, causes=self.causes
         )
 
 

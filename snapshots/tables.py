@@ -60,7 +60,7 @@ SPEC_ROWS = pa.schema(
         ),
         *_columns("""
 in_cache bool: False for a row that is not a spec of the content, but outside the cache: a spec
-    of the content depends on it. Null is true, in catalogs older than this column.
+    of the content depends on it.
 """),
     ]
 )
@@ -70,13 +70,6 @@ SPECS = pa.schema(
     [
         *_columns("digest text: The content that the row belongs to."),
         *SPEC_ROWS,
-        *_columns("""
-base text: The base of which this content is stored as a difference. Null if it is stored whole.
-place int: The position of the row in its content, from 0. Null if that is stored as a
-    difference, and in catalogs older than this column.
-base_place int: The place of a row of the base that is not in this content: this row replaces it
-    or, if this row has no hash, removes it.
-"""),
     ]
 )
 """One row per spec. The comments describe the columns to any reader of Delta tables."""
@@ -96,9 +89,8 @@ source_location text: Where it was read: a path or URL, or the name given with `
 source_version text: The commit or ETag that was read, if it had one.
 source_importer text: The program that read it, with its version.
 source_synthetic bool: Whether the data is generated.
-files [path text, size int, checksum text]: The Parquet files of the content, that of its base
-    first: path below the table specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes.
-    Null in catalogs older than this column.
+file path text, size int, checksum text: The Parquet file of the content: path below the table
+    specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes.
 num_proven int: How many hashes the import recomputed and confirmed; null if it did not try.
 unproven [reason text, num_specs int]: The number of hashes that it could not compute, by reason:
     converted, spliced, external, format_unknown, rewritten.
@@ -197,20 +189,15 @@ packages [name text, kind text, versions_added [text], versions_removed [text], 
 new_specs [number int, reason text]: The added specs that are new: the number of the hash, and the
     reason.
 removed_specs [int]: The number of each hash that was removed.
-story text: What feeds tell of the pair, as JSON: format, synthetic, html. Null where it was not
-    among the newest of a series, and in catalogs older than this column.
 causes [kind text, package text, before text, after text, num_specs int, num_involved int, size
     int]: Why specs replaced others, what explains most first: of how many specs it is the
-    main cause, in how many it is involved, and the sum of the known sizes of the former. Null in
-    catalogs older than this column.
+    main cause, in how many it is involved, and the sum of the known sizes of the former.
 package_causes [package text, cause int, num_specs int]: The number of specs of each package whose
-    main cause is the cause at this index. Null in catalogs older than this column.
+    main cause is the cause at this index.
 cells [package text, version text, target text, stack text, reason text, num_specs int]: The change
     in the number of specs of each combination of package, version, target and stack, by reason;
-    target is null if not stated, stack is null for all stacks. Null in catalogs older than this
-    column.
-causes_format int: The version of causes and cells; null where there are none. Other versions are
-    made anew.
+    target is null if not stated, stack is null for all stacks.
+causes_format int: The version of causes and cells; other versions are made anew.
 made_by text: The program that compared the two, with its version.
 made_at time: When it did so.
 """),
@@ -219,14 +206,6 @@ made_at time: When it did so.
 """One row for each pair of neighbours whose changes are stored; it also commits them."""
 
 CELL = COMPARISONS.field("cells").type.value_type
-
-_LATER_LISTS = ("story", "causes", "package_causes", "cells")
-
-READ_ON_DEMAND = ("packages", "new_specs", "removed_specs", *_LATER_LISTS)
-"""Columns of ``COMPARISONS`` that are not kept in memory."""
-
-NULLABLE = (*_LATER_LISTS, "causes_format")
-"""Columns of ``COMPARISONS`` that may be missing or null."""
 
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:
@@ -273,9 +252,7 @@ def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the rows of the specs in the cache, and the rows of those outside."""
-    if "in_cache" not in table.column_names:
-        return table, table.slice(0, 0)
-    in_cache = pc.fill_null(table["in_cache"], True)
+    in_cache = table["in_cache"]
     if pc.all(in_cache, min_count=0).as_py():
         return table, table.slice(0, 0)
     return table.filter(in_cache), table.filter(pc.invert(in_cache))
@@ -306,7 +283,7 @@ def _with_reached(rows: pa.Table, inside: npt.NDArray[np.bool_], stacks: Sequenc
 
     Only the named stacks remain in the rows.
     """
-    inside = inside & pc.fill_null(rows["in_cache"], True).to_numpy()
+    inside = inside & rows["in_cache"].to_numpy()
     edges = rows["dependencies"].combine_chunks()
     sources = pc.list_parent_indices(edges).to_numpy()
     ends = pc.index_in(edges.flatten().field("hash"), rows["hash"].combine_chunks())
@@ -356,50 +333,41 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     checksum: str
 
 
-Files = Mapping[str, Sequence[StoredFile]]
-"""The files of contents by digest; a content laid over a base has the files of both."""
+Files = Mapping[str, StoredFile]
+"""The files of contents by digest."""
 
 
 # -- rows of the table revisions
 
 
-LATER_COLUMNS = ("files", "num_proven", "unproven")
-"""Columns that a table of an older cachelog may lack."""
-
 _SOURCE = "source_"
 
 
 def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table:
-    """Return one row per revision; ``files`` has the files of contents, if known."""
+    """Return one row per revision; ``files`` has the files of their contents."""
     rows = []
     for revision in revisions:
         row = msgspec.structs.asdict(revision)
         row["unproven"] = msgspec.to_builtins(revision.unproven)
         source = msgspec.structs.asdict(row.pop("source"))
         row |= {_SOURCE + name: value for name, value in source.items()}
-        row["files"] = msgspec.to_builtins(files.get(revision.digest)) or None
+        row["file"] = msgspec.to_builtins(files.get(revision.digest))
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=REVISIONS)
 
 
 def revisions_of(table: pa.Table) -> list[RevisionInfo]:
-    """Convert the rows of a table of revisions, which may have columns of other versions."""
-    columns = [name for name in REVISIONS.names if name in table.column_names and name != "files"]
-    rows = table.select(columns).to_pylist()
+    """Convert the rows of a table of revisions."""
+    rows = table.select([name for name in REVISIONS.names if name != "file"]).to_pylist()
     for row in rows:
-        row["unproven"] = msgspec.convert(row.get("unproven"), tuple[Unproven, ...] | None)
+        row["unproven"] = msgspec.convert(row["unproven"], tuple[Unproven, ...] | None)
         source = {name: row.pop(_SOURCE + name) for name in Source.__struct_fields__}
         row["source"] = Source(**source)
     return [RevisionInfo(**row) for row in rows]
 
 
-def files_of(table: pa.Table) -> dict[str, tuple[StoredFile, ...]]:
+def files_of(table: pa.Table) -> dict[str, StoredFile]:
     """Return the files of contents from the rows of a table of revisions, by digest."""
-    if "files" not in table.column_names:
-        return {}
-    digests, files = (table[name].to_pylist() for name in ("digest", "files"))
-    return {
-        digest: tuple(StoredFile(**file) for file in of_content)
-        for digest, of_content in zip(digests, files, strict=True)
-        if of_content is not None
-    }
+    digests, files = (table[name].to_pylist() for name in ("digest", "file"))
+    both = zip(digests, files, strict=True)
+    return {digest: StoredFile(**file) for digest, file in both if file is not None}

@@ -11,7 +11,7 @@ from server.graphql.answers import PARSED_BYTES
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.requests import BYTES_A_BYTE_OF_JSON
 from server.settings import Settings
-from snapshots.catalog.history_answers import ANSWER_BYTES as HISTORY_BYTES
+from snapshots.catalog.history_cache import RESULT_BYTES as HISTORY_BYTES
 from snapshots.catalog.library import (
     HASH_SET_BYTES,
     HOLES_BYTES,

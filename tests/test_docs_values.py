@@ -58,7 +58,6 @@ from snapshots.errors import NewerCatalog
 from snapshots.models import CauseKind
 from snapshots.notes.changelog import FORMAT as NOTES_FORMAT
 from snapshots.notes.plan_comments import MAX_CHARACTERS
-from snapshots.notes.stories import FORMAT as STORY_FORMAT
 from snapshots.recipes.commits import SWEEPING, RecipesOrigin
 from snapshots.recipes.effects import MAX_DEPENDENTS, CommitLevel
 from snapshots.recipes.repository import REFS, package_of, stack_of
@@ -132,7 +131,6 @@ SENTENCES = {
     "questions.md": (LABELS,),
     "tables.md": (
         f"number of the catalog's format: {CATALOG_FORMAT},",
-        f"`format` is {STORY_FORMAT},",
         f"the version of their definition, now {CAUSES_FORMAT};",
     ),
     "upgrading.md": (

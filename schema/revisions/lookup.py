@@ -15,7 +15,7 @@ from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, ListLength, NumberArgument, resolver, texts
 from schema.node import revision_object
 from schema.revisions.spec import LazyRevision, SpecRows, SpecType
-from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import RevisionCoverage
 from snapshots.changes.holes import Hole, Holes
 from snapshots.changes.lookup import Lookup, RequestedSpecs
@@ -182,25 +182,23 @@ class _Missing:
             for number in range(len(self.places))
             if (last := self.last_span(number)) is not None and last.gone_in is not None
         }
-        topic = HistoryTopic(About.PACKAGE_CAUSES, items=frozenset(ends))
+        if not ends:
+            return {}
+        method = HistoryQueries.package_causes
         try:
-            causes: Mapping[Any, Any] = self.loaded.context.of_history(topic) if ends else {}
+            return self.loaded.context.of_history(method, None, frozenset(ends))
         except CachelogError:
             return {}
-        return causes
 
     @cached_property
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
         """The histories of all hashes, or the error of reading them."""
         specs = map(self.spec, range(len(self.places)))
-        topic = HistoryTopic(
-            About.HASHES, items=frozenset((spec.hash, spec.name) for spec in specs)
-        )
+        hashes = frozenset((spec.hash, spec.name) for spec in specs)
         try:
-            histories: Mapping[str, HashHistory] = self.loaded.context.of_history(topic)
+            return self.loaded.context.of_history(HistoryQueries.hash_histories, hashes)
         except CachelogError as error:
             return error
-        return histories
 
 
 class MissingRows(many.RowList["MissingSpec"]):
@@ -417,7 +415,7 @@ class HoleType:
     holes: strawberry.Private[Holes]
     place: strawberry.Private[int]
     hole: strawberry.Private[Hole]
-    topic: strawberry.Private[HistoryTopic]
+    shown: strawberry.Private[frozenset[tuple[str, str]]]
 
     hash = many.attribute("hole.hash", str)
     name = many.attribute("hole.name", str)
@@ -437,7 +435,7 @@ class HoleType:
         """The revision of the series that no longer has it, after one that had it; of another
         series if this one never had it; null if there is no such revision.
         """
-        histories: Mapping[str, HashHistory] = info.context.of_history(self.topic)
+        histories = info.context.of_history(HistoryQueries.hash_histories, self.shown)
         history = histories.get(self.hole.hash)
         gone_in = (
             history and last_span(history, self.loaded.info, self.loaded.context.history).gone_in
@@ -482,10 +480,9 @@ def holes_field(
     holes = info.context.holes(self.info)
     part = relay.window_at(page, len(holes), holes.find)
     shown = holes[part.start : part.stop]
-    items = frozenset((hole.hash, hole.name) for hole in shown)
-    topic = HistoryTopic(About.HASHES, items=items)
+    hashes = frozenset((hole.hash, hole.name) for hole in shown)
     objects = [
-        HoleType(loaded=loaded, holes=holes, place=place, hole=hole, topic=topic)
+        HoleType(loaded=loaded, holes=holes, place=place, hole=hole, shown=hashes)
         for place, hole in enumerate(shown, part.start)
     ]
     of_holes = relay.ListPage([part], objects, [hole.hash for hole in shown])

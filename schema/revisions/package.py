@@ -12,7 +12,7 @@ from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolv
 from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
 from schema.revisions import spec
 from snapshots import refs
-from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.changes.coverage import CoverageDimension, cells_of
 from snapshots.changes.impact import Impact, ImpactPart, impact, rows_above
 from snapshots.changes.pairings import states_stacks
@@ -248,9 +248,7 @@ def _histories(packages: "PackageRows") -> many.NullableObjects:
     """The history of the package in the series of this revision."""
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
-    timelines = loaded.context.of_each(
-        names, lambda some: HistoryTopic(About.PACKAGES, items=some, series=series)
-    )
+    timelines = loaded.context.of_each(HistoryQueries.package_timelines, series, names)
     return many.NullableObjects.of(
         [timelines.get(name) for name in names],
         lambda timeline: node_of("PackageHistory", timeline=timeline),

@@ -12,7 +12,7 @@ from schema.fields import gql, many, relay, units
 from schema.fields.cost import COST, ArgumentCost, Cost, field, resolver, texts
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
-from snapshots.catalog.history_answers import About, HistoryTopic
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.changes.pairings import states_stacks
 from snapshots.frames.columns import Mask, Rows, rows_where
 from snapshots.frames.filters import SpecFilter
@@ -171,10 +171,10 @@ def _histories(specs: "SpecRows") -> many.NullableObjects:
     digest = specs.loaded.info.digest
     names = [frame.packages[code] for code in frame.package.codes[specs.numbers].tolist()]
     # By package, even for only a few of its specs: the changes of a package are stored together.
-    histories = context.of_each(names, lambda some: HistoryTopic(About.CONTENT, digest, some))
+    histories = context.of_each(HistoryQueries.content_histories, digest, names)
     texts = map(frame.hashes.at, specs.numbers.tolist())
     return many.NullableObjects.of(
-        [histories[name].get(text) for name, text in zip(names, texts, strict=True)],
+        [(histories[name] or {}).get(text) for name, text in zip(names, texts, strict=True)],
         lambda history: node_of("HashHistory", history=history),
     )
 
@@ -282,7 +282,7 @@ class SpecType(Node):
         """
         prefix = text.removeprefix("/").lower()
         if ref is None:
-            history = context.of_history(HistoryTopic(About.HASH, prefix))
+            history = context.of_history(HistoryQueries.hash_history, prefix)
             if history is None:
                 return None
             return cls.find(context.load(history.newest), history.hash)

@@ -146,9 +146,9 @@ def fill_command(
 ) -> None:
     """Compare neighbouring revisions whose changes are not stored yet.
 
-    Imports store these changes themselves. This command computes those that are missing, such as
-    in catalogs of older versions, and missing feed entries. After an interruption, run it again: it
-    continues where it stopped. The exit code is 1 if a pair could not be compared.
+    Imports store these changes themselves. This command computes those that are missing. After an
+    interruption, run it again: it continues where it stopped. The exit code is 1 if a pair could
+    not be compared.
 
     With --recipes, also determine the recipe commit of each revision that has none.
 
@@ -157,13 +157,11 @@ def fill_command(
       By default 1; on a cluster, the number of cores.
     """
     from server.terminal.printing.maintenance import filled_facts, filled_lines
-    from snapshots.catalog.history_queries import fill, missing_pairs, pairs_without_story
+    from snapshots.catalog.history_queries import fill, missing_pairs
 
     opened = parameters.open_catalog(catalog)
     parameters.require_series(series, opened.history)
-    missing = missing_pairs(opened.catalog, opened.history, series, causes=True)
-    without_story = pairs_without_story(opened.catalog, opened.history, series)
-    pairs = list(dict.fromkeys([*missing, *without_story]))
+    pairs = missing_pairs(opened.catalog, opened.history, series, causes=True)
     with console.progress() as bars:
         report = partial(bars, "comparing neighbours")
         filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)

@@ -156,9 +156,8 @@ def vacuum_command(
     """Delete files that are no longer needed.
 
     These are contents of removed revisions, leftovers of interrupted imports, and files that were
-    merged into others, if they have not been in use for some time (leftovers of imports: for an
-    hour, while no import runs). Files are deleted before anything is written, so this works on a
-    full disk.
+    merged into others, if they have not been in use for some time. Files are deleted before
+    anything is written, so this works on a full disk.
 
     - older_than: Delete files that have not been in use for this time: 12h, 1d, 1w. From 1h to 7d.
     - nothing_runs: Allow --older-than 0. Confirms that no import is running, and no server that has
@@ -182,15 +181,12 @@ def vacuum_command(
 
 
 @parameters.catalog_command("verify")
-def verify_command(*, deep: Flag, repair: Flag, jobs: Jobs, cluster: Cluster, catalog: str) -> None:
+def verify_command(*, jobs: Jobs, cluster: Cluster, catalog: str) -> None:
     """Read the entire catalog, and report damage.
 
-    Each finding is printed with a remedy. The exit code is 1 if anything is damaged. Without
-    --repair, nothing is changed. Imports and servers may run at the same time.
+    Each finding is printed with a remedy. The exit code is 1 if anything is damaged. Nothing is
+    changed. Imports and servers may run at the same time.
 
-    - deep: Also compare all adjacent revisions again.
-    - repair: First remove the last commit or checkpoint of a table's log if it is unreadable, for
-      example after a power failure.
     - jobs: Read with up to N processes; each uses up to 400 MB for contents of 60,000 specs. By
       default 1; on a cluster, the number of cores.
     """
@@ -198,9 +194,7 @@ def verify_command(*, deep: Flag, repair: Flag, jobs: Jobs, cluster: Cluster, ca
     from snapshots.catalog.verification import verify
 
     with console.progress() as bars:
-        verified = verify(
-            catalog, deep=deep, repair=repair, jobs=jobs, cluster=cluster or None, progress=bars
-        )
+        verified = verify(catalog, jobs=jobs, cluster=cluster or None, progress=bars)
     console.print_result(lambda: verified_facts(verified), verified_lines(verified))
     if not verified.is_sound:
         raise click.exceptions.Exit(1)

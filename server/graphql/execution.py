@@ -18,9 +18,11 @@ from server.asgi.responses import tag_of
 from server.asgi.single_flight import SingleFlight
 from server.graphql.requests import GraphQLRequest, Weight
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import About, HistoryAnswers, HistoryQuery
+from snapshots.catalog.history_cache import HistoryCache, HistoryCall
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
+from snapshots.history import History
 
 _QUICK_UNITS, _QUICK_BYTES = 1_000, 50_000
 """Limits of QUICK requests; requests that cost more wait for their turn in the event loop."""
@@ -68,7 +70,7 @@ class Execution:
         self._lanes = lanes
         self._loads: SingleFlight[Any] = SingleFlight()
         self._turn = asyncio.Lock()
-        self.history_answers = HistoryAnswers(catalog, library)
+        self.history_answers = HistoryCache(catalog, library)
 
     def weigh(self, request: GraphQLRequest, cost: Estimate | None = None) -> tuple[Weight, int]:
         """Return the weight of a request, and its cost in units.
@@ -152,13 +154,13 @@ class Execution:
         library = self._library
         slow = library.explanations, library.returned, library.holes, library.twins
         takes_long = missing.cache in slow
-        if isinstance(missing.key, HistoryQuery):
-            takes_long = _is_large(missing.key) or self._is_incomplete(missing.key)
+        if isinstance(missing.key, HistoryCall):
+            takes_long = _is_large(missing.key) or self._is_incomplete(missing.key.history)
         return self._lanes.explaining if takes_long else self._lanes.loading
 
-    def _is_incomplete(self, query: HistoryQuery) -> bool:
+    def _is_incomplete(self, history: History) -> bool:
         try:
-            return not self.history_answers.is_complete(query)
+            return not self.history_answers.is_complete(history)
         except CatalogError:
             return False  # the query itself fails immediately
 
@@ -220,6 +222,9 @@ def _code_of(errors: Sequence[GraphQLFormattedError]) -> str | None:
     return None
 
 
-def _is_large(query: HistoryQuery) -> bool:
+def _is_large(call: HistoryCall) -> bool:
     """Return whether a history query reads most of the stored changes."""
-    return query.topic.about is About.HASHES and len(query.topic.items) > _FEW_HASHES
+    if call.method != HistoryQueries.hash_histories.__name__:
+        return False
+    (hashes,) = call.arguments
+    return isinstance(hashes, frozenset) and len(hashes) > _FEW_HASHES

@@ -8,34 +8,33 @@ derived from the contents, and are computed again if they are missing.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, cycle
+from operator import attrgetter
 from time import monotonic
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from cachetools import LRUCache
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.overlays import by_owner, with_bases
 from snapshots.catalog.pairs import MakePairs, PairFailures, changes_of_pairs, store_all
 from snapshots.catalog.publication import Approve, Publication, PublicationPlanner, rows_to_write
-from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
 from snapshots.changes.stored_changes import StoredChanges
-from snapshots.contents import PackedSnapshot, Snapshot
+from snapshots.contents import ContentRows, PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.history import History, Pair
-from snapshots.models import NOTHING
-from snapshots.notes.stories import neighbours_in_feeds
-from snapshots.tables import Files, StoredFile, revisions_table, split_by_cache
+from snapshots.models import NOTHING, RevisionInfo
+from snapshots.tables import Files, StoredFile, split_by_cache
 
 
 class Catalog:
@@ -112,8 +111,11 @@ class Catalog:
 
     def _show_rows(self) -> None:
         """Make the rows that were read from the table ``revisions`` visible."""
-        self._files = with_bases(self._revisions.files)
-        before, history = self.history, History(self._revisions.revisions)
+        self._show(self._revisions.files, History(self._revisions.revisions))
+
+    def _show(self, files: Files, history: History) -> None:
+        self._files = files
+        before = self.history
         # In this order: a caller that reads the generation and then the history must never get an
         # old history with a new generation.
         self.history = history
@@ -128,9 +130,9 @@ class Catalog:
             raise EmptyCatalog(self.location)
         return self.history
 
-    def files_of(self, digest: str) -> Sequence[StoredFile]:
-        """Return the files of a content as of the last ``refresh``; empty if not recorded."""
-        return self._files.get(digest, ())
+    def file_of(self, digest: str) -> StoredFile | None:
+        """Return the file of a content as of the last ``refresh``; None for an unknown content."""
+        return self._files.get(digest)
 
     def package_names(self) -> frozenset[str]:
         """Read the names of all packages and dependencies in the newest revision of any tag."""
@@ -145,13 +147,15 @@ class Catalog:
         inside, _ = split_by_cache(self.reader().columns(digest, ["hash", "in_cache"]))
         return inside["hash"]
 
-    def reader(self, files: Files | None = None, recent: RecentRows | None = None) -> ContentReader:
+    def reader(
+        self, files: Files | None = None, held: Mapping[str, pa.Table] | None = None
+    ) -> ContentReader:
         """Return a reader of contents as of the last ``refresh``; ``files`` may be newer.
 
-        The contents in ``recent`` are not read from the store.
+        The contents whose rows are ``held`` are not read from the store.
         """
         files = self._files if files is None else files
-        return ContentReader(self.location, self._specs, files, self.history, recent)
+        return ContentReader(self.location, self._specs, files, self.history, held)
 
     # -- publishing
 
@@ -186,13 +190,13 @@ class Catalog:
         known_pairs = set(self.history.pairs)
 
         rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
+        held = LRUCache[str, pa.Table](_HELD_BYTES, attrgetter("nbytes"))
         with translated(self.location):
             first = next(rows, None)
-            recent = RecentRows(planner.before)
-            new = recent.noted(chain([first] if first else (), rows))
-            written = self._specs.write(new, known_files, planner.before) if first else {}
+            new = _holding(chain([first] if first else (), rows), held)
+            written = self._specs.write(new, known_files) if first else {}
         files: Files = {**known_files, **written}
-        reader = self.reader(files, recent)
+        reader = self.reader(files, held)
         planned = planner.planned(reader.side)
         if approve is not None:
             approve(planned)
@@ -203,9 +207,9 @@ class Catalog:
                 used = {row.digest for row in planner.added}
                 is_long = monotonic() - started >= FRESH_SECONDS
                 self._retain(used, files, () if is_long else written.keys())
-                self._revisions.append(revisions_table(planner.added, files))
-                self._show_rows()
-                self._revisions.compact()
+                self._revisions.append(planner.added, files)
+            # Published: from here on, nothing may fail.
+            self._after_publishing(files, planner.added)
             # A concurrent import may have published a revision next to these.
             not_stored |= keep(self.history, known_pairs | not_stored.keys())
         return planner.publications(self.history, stored & written.keys(), not_stored)
@@ -216,12 +220,23 @@ class Catalog:
         ``fresh`` are those that it has just written. Raises CatalogError if one of the others was
         removed and deleted meanwhile.
         """
-        used = by_owner({digest: files.get(digest, ()) for digest in digests - {NOTHING}})
-        if shared := used.keys() - fresh:
+        if shared := digests - {NOTHING} - {*fresh}:
             with suppress(TableNotFoundError):
                 self._revisions.refresh()
-            loose = shared - self._revisions.needed.keys()
-            self._specs.hold({digest: used[digest] for digest in loose})
+            loose = shared - {row.digest for row in self._revisions.revisions}
+            self._specs.hold({digest: files[digest] for digest in loose if digest in files})
+
+    def _after_publishing(self, files: Files, added: Sequence[RevisionInfo]) -> None:
+        """Read the published rows, and merge files of the tables if there are many."""
+        with self._lock:
+            try:
+                with translated(self.location):
+                    self._revisions.refresh()
+                    self._show_rows()
+                    self._revisions.table.merge()
+            except CatalogError:
+                # The next refresh reads the rows, the next import merges the files.
+                self._show({**self._files, **files}, self.history.with_rows(added))
 
     def _store_new_pairs(
         self,
@@ -239,8 +254,7 @@ class Catalog:
         pair_failures = PairFailures()
         try:
             missing = [pair for pair in new if pair not in self.changes.counts]
-            feed_pairs = neighbours_in_feeds(history) if missing else {}
-            with make_pairs(reader, self.location, missing, pair_failures, feed_pairs) as changes:
+            with make_pairs(reader, self.location, missing, pair_failures) as changes:
                 store_all(changes, self.keep)
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
@@ -250,8 +264,22 @@ class Catalog:
         """Store the changes of pairs of neighbours. Raises CatalogError if that fails."""
         with self._lock:
             self.changes.keep(changes)
-            self.changes.compact()
+            self.changes.merge()
             self._state += 1
+
+
+_HELD_BYTES = 128 << 20
+"""The maximum size of the rows of contents that an import compares without reading them again."""
+
+
+def _holding(
+    contents: Iterable[ContentRows], held: LRUCache[str, pa.Table]
+) -> Iterator[ContentRows]:
+    """Yield contents, and hold their rows."""
+    for content in contents:
+        if content.table.nbytes <= held.maxsize:
+            held[content.digest] = content.table
+        yield content
 
 
 # -- following other processes

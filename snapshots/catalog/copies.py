@@ -21,7 +21,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import TableLog, what_is_broken
+from snapshots.catalog.delta import TableLog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import check_bytes
@@ -118,11 +118,12 @@ class _TableState(msgspec.Struct, frozen=True):
 
 def _state_of(storage: Storage, table: str) -> _TableState:
     """Read the log of a table; raises CatalogError with the name of a broken file."""
-    log = TableLog(storage, table).files()
+    table_log = TableLog(storage, table)
+    log = table_log.files()
     if not log:
         return _TableState(log, None, {})
-    if not all(data.size for data in log.values()) and (reason := what_is_broken(storage, table)):
-        raise storage.error(reason)  # the library would accept an empty commit
+    if path := table_log.broken_commit():  # the library would accept an empty commit
+        raise storage.error(f"{path} is not a commit of a Delta table")
     # The files that are listed now may be others than those in the log that was read.
     with TemporaryDirectory() as folder:
         copy = Path(folder, "_delta_log")
@@ -133,8 +134,7 @@ def _state_of(storage: Storage, table: str) -> _TableState:
             opened = DeltaTable(folder)
             files = pa.table(opened.get_add_actions()).select(["path", "size_bytes"]).to_pylist()
         except DeltaError as error:
-            reason = what_is_broken(storage, table) or f"the table {table}: {reason_of(error)}"
-            raise storage.error(reason) from error
+            raise storage.error(f"the table {table}: {reason_of(error)}") from error
         sizes = {unquote(file["path"]): file["size_bytes"] for file in files}
         return _TableState(log, str(opened.metadata().id), sizes)
 
@@ -179,8 +179,8 @@ class _Copy:
         self._existing = _file_sizes(self._source)
         for name, state in self._states.items():
             self._in_use |= {f"{name}/{path}": size for path, size in state.sizes.items()}
-        for files in rows.files.values():
-            self._in_use |= {f"specs/{file.path}": file.size for file in files}
+        for file in rows.files.values():
+            self._in_use[f"specs/{file.path}"] = file.size
 
     def read_target(self) -> None:
         """Read the state of the target; raises CatalogError if it is no earlier one."""

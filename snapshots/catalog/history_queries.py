@@ -4,7 +4,7 @@ No content is read. The requested part of the history must be complete: if chang
 stored, each query raises IncompleteHistory.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, pairwise, starmap
 from math import inf
@@ -13,18 +13,18 @@ from time import monotonic
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from snapshots import errors, refs
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.history_tables import pairs_in
 from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
 from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
 from snapshots.frames.columns import Mask
+from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH, HashSet, is_beginning
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
-from snapshots.notes.stories import from_text, neighbours_in_feed, neighbours_in_feeds
 from snapshots.refs import series
 from snapshots.spack.names import is_name
 from snapshots.texts import quoted, versioned
@@ -64,7 +64,8 @@ def require_complete(
 ) -> None:
     """Raise IncompleteHistory if changes, or with ``causes`` their causes, are not stored."""
     if missing := missing_pairs(catalog, history, series, causes=causes):
-        raise errors.IncompleteHistory(len(missing), len(history.pairs_of(series)))
+        num_pairs = len(history.pairs_of(series))
+        raise errors.IncompleteHistory(len(missing), num_pairs, series=series, causes=causes)
 
 
 def left_out(
@@ -143,12 +144,14 @@ class ReturnedRows(msgspec.Struct, frozen=True):
 class HistoryQueries:
     """History queries of a catalog, answered from the stored changes of neighbours.
 
-    Methods that take a history raise IncompleteHistory if changes of it are missing. All methods
-    raise CatalogError if the tables of the history cannot be read.
+    ``frame_of`` returns the specs of a content. Methods that take a history raise IncompleteHistory
+    if changes of it are missing. All methods raise CatalogError if the tables of the history cannot
+    be read.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, frame_of: Callable[[str], Frame]) -> None:
         self._catalog = catalog
+        self._frame_of = frame_of
 
     def hash_history(self, history: History, text: str) -> HashHistory | None:
         """Return the history of the hash with a prefix; None if no revision had one.
@@ -162,18 +165,38 @@ class HistoryQueries:
         fitting = self._catalog.changes.packages_of_prefix(text)
         some = dict(islice(sorted(fitting.items()), _MAX_CANDIDATES))
         # Some of the stored changes may belong to removed revisions.
-        histories = self.hash_histories(history, some)
+        histories = self.hash_histories(history, some.items())
         if len(histories) > 1 or len(some) < len(fitting):
             first = islice(histories.items(), _SHOWN_CANDIDATES)
             shown = {digest: versioned(of_hash.name, of_hash.version) for digest, of_hash in first}
             raise errors.AmbiguousHash(text, shown, len(histories) + len(fitting) - len(some))
         return next(iter(histories.values()), None)
 
-    def hash_histories(self, history: History, hashes: Mapping[str, str]) -> dict[str, HashHistory]:
-        """Return the history of each hash that a revision had; ``hashes`` maps to packages."""
+    def hash_histories(
+        self, history: History, hashes: Iterable[tuple[str, str]]
+    ) -> dict[str, HashHistory]:
+        """Return the history of each hash that a revision had; each precedes its package."""
         require_complete(self._catalog, history)
-        rows = self._catalog.changes.changes_of(hashes.values(), hashes)
-        return spans.hash_histories(rows, hashes, history)
+        packages = dict(hashes)
+        rows = self._catalog.changes.changes_of(packages.values(), packages)
+        return spans.hash_histories(rows, packages, history)
+
+    def content_histories(
+        self, history: History, digest: str, names: Iterable[str]
+    ) -> dict[str, dict[str, HashHistory]]:
+        """Return the history of each hash of some packages of a content, by package and hash."""
+        frame = self._frame_of(digest)
+        rows = range(len(frame))
+        hashes = {
+            name: [frame.hashes.at(row) for row in rows[frame.rows_of(name) or slice(0)]]
+            for name in names
+        }
+        pairs = ((text, name) for name, texts in hashes.items() for text in texts)
+        histories = self.hash_histories(history, pairs)
+        return {
+            name: {text: histories[text] for text in texts if text in histories}
+            for name, texts in hashes.items()
+        }
 
     def package_timelines(
         self, history: History, series: str, names: Iterable[str]
@@ -199,27 +222,7 @@ class HistoryQueries:
         self, pairs: Iterable[Pair]
     ) -> dict[Pair, tuple[stored_changes.PackageCounts, ...]]:
         """Return the counts of each changed package in pairs, without pairs that are not stored."""
-        counts: dict[Pair, tuple[stored_changes.PackageCounts, ...]] = {}
-        for rows in self._catalog.changes.comparisons(pairs, ["packages"]):
-            counts |= stored_changes.packages_of(rows)
-        return counts
-
-    def stored_stories(self, neighbours: Iterable[Neighbours]) -> dict[Pair, str]:
-        """Return the stored stories of neighbours; those of the others must be composed.
-
-        If the table of comparisons cannot be read, the result is empty.
-        """
-        by_pair = {both.pair: both for both in neighbours}
-        stories: dict[Pair, str] = {}
-        with suppress(errors.CatalogError):
-            for rows in self._catalog.changes.comparisons(by_pair, ["story"]):
-                pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-                # Read as bytes, because other writers may have stored invalid UTF-8.
-                texts = rows["story"].cast(pa.binary()).to_pylist()
-                for pair, text in zip(pairs, texts, strict=True):
-                    if (html := from_text(by_pair[pair], text)) is not None:
-                        stories[pair] = html
-        return stories
+        return stored_changes.packages_of(self._catalog.changes.comparisons(pairs, ["packages"]))
 
     def count_returned(
         self, history: History, series: str, pairs: Iterable[Pair]
@@ -242,7 +245,7 @@ class HistoryQueries:
         """Return the causes of all pairs of neighbours in a series."""
         require_complete(self._catalog, history, series, causes=True)
         pairs = history.pairs_of(series)
-        rows = self._catalog.changes.comparisons(pairs, ["causes", "causes_format"])
+        rows = self._catalog.changes.comparisons(pairs, ["causes"])
         return SeriesCauses(rows, series, history)
 
     def package_causes(
@@ -253,28 +256,24 @@ class HistoryQueries:
         names_in: dict[Pair, list[str]] = {}
         for name, pair in package_pairs:
             names_in.setdefault(pair, []).append(name)
-        found: dict[tuple[str, Pair], tuple[tuple[stored_changes.StoredCause, int], ...]] = {}
-        columns = ["causes", "package_causes", "causes_format"]
-        for table in self._catalog.changes.comparisons(names_in, columns):
-            rows = table.filter(pc.equal(table["causes_format"], stored_changes.CAUSES_FORMAT))
-            pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-            for number, pair in enumerate(pairs):
-                for name in names_in[pair]:
-                    found[name, pair] = stored_changes.causes_of_package(rows, number, name)
-        return found
+        rows = self._catalog.changes.comparisons(names_in, ["causes", "package_causes"])
+        return {
+            (name, pair): stored_changes.causes_of_package(rows, number, name)
+            for number, pair in enumerate(pairs_in(rows))
+            for name in names_in[pair]
+        }
 
     def cells(self, history: History, name: str) -> PackageCells:
         """Return the cells in which a package was available, in every series."""
         require_complete(self._catalog, history, causes=True)
-        columns = ["cells", "causes_format"]
-        tables = self._catalog.changes.comparisons(history.pairs, columns, is_coded=True)
-        return PackageCells(tables, name, history)
+        rows = self._catalog.changes.comparisons(history.pairs, ["cells"])
+        return PackageCells(rows, name, history)
 
     def all_packages(self, history: History) -> dict[str, CatalogPackage]:
         """Return all packages that any revision had, by name."""
         require_complete(self._catalog, history)
-        tables = self._catalog.changes.comparisons(history.pairs, ["packages"])
-        return catalog_packages(tables, history)
+        rows = self._catalog.changes.comparisons(history.pairs, ["packages"])
+        return catalog_packages(rows, history)
 
     def catalog_package(self, history: History, name: str) -> CatalogPackage | None:
         """Return a package as ``all_packages`` does; None if no revision had it."""
@@ -294,7 +293,9 @@ class HistoryQueries:
                 reason = f"{quoted(text)} is not a hash, which is {WIDTH} characters of a-z2-7"
                 raise errors.InvalidArgument("hashes", reason)
         require_complete(self._catalog, history)
-        histories = self.hash_histories(history, self._catalog.changes.packages_of(distinct))
+        histories = self.hash_histories(
+            history, self._catalog.changes.packages_of(distinct).items()
+        )
         if len(histories) < len(distinct):
             return []
         return spans.holding(histories.values(), history, series)
@@ -362,16 +363,6 @@ def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         yield name, rows.slice(start, end - start)
 
 
-def pairs_without_story(
-    catalog: Catalog, history: History, series: str | None = None
-) -> list[Pair]:
-    """Return the pairs in feeds whose changes are stored without a story."""
-    names = history.series_names if series is None else [series]
-    neighbours = {both.pair: both for name in names for both in neighbours_in_feed(history, name)}
-    stored = HistoryQueries(catalog).stored_stories(neighbours.values())
-    return [pair for pair in neighbours if pair in catalog.changes.counts and pair not in stored]
-
-
 def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> GrowthPoint:
     """Return the counts of a revision's changes; raises IncompleteHistory if they are missing."""
     step = Neighbours(history.previous(revision), revision)
@@ -407,8 +398,7 @@ def fill(
 ) -> FillResult:
     """Compute and store the changes of the pairs, in ``jobs`` processes or on a cluster.
 
-    The stories of pairs in feeds are stored with them. No pair is started after the moment ``ends``
-    of the monotonic clock.
+    No pair is started after the moment ``ends`` of the monotonic clock.
 
     ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
     skipped. Raises CatalogError if changes cannot be stored, or a worker was killed.
@@ -427,9 +417,6 @@ def fill(
                 return
 
     reader, location = catalog.reader(), catalog.location
-    neighbours = neighbours_in_feeds(catalog.history)
-    with changes_of_pairs(
-        reader, location, pairs, filled, neighbours, jobs=jobs, cluster=cluster
-    ) as made:
+    with changes_of_pairs(reader, location, pairs, filled, jobs=jobs, cluster=cluster) as made:
         store_all(counted(made), catalog.keep)
     return filled

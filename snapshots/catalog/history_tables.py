@@ -5,20 +5,17 @@ immutable. ``comparisons`` is the commit point: changes of pairs that it does no
 and are computed again.
 """
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
-import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import of_schema
-from snapshots.catalog.parquet import Range
-from snapshots.catalog.sorted_table import MayHave, Meets, SortedTable
+from snapshots.catalog.delta import CatalogTable, Mark, sql_list, sql_text
 from snapshots.catalog.storage import Storage, translated
-from snapshots.catalog.whole_table import WholeTable
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.stored_changes import (
     CAUSES_FORMAT,
@@ -31,7 +28,7 @@ from snapshots.changes.stored_changes import (
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.program import importer_name
-from snapshots.tables import CELL, CHANGES, COMPARISONS, HASHES, NULLABLE, READ_ON_DEMAND
+from snapshots.tables import CHANGES, COMPARISONS, HASHES
 
 # -- pairs as texts, for lookups of many rows at once
 
@@ -53,9 +50,9 @@ def are_of(rows: pa.Table, texts: pa.Array) -> pa.ChunkedArray:
     return pc.is_in(texts_in(rows), texts)
 
 
-def pair_of(text: str) -> Pair:
-    """Return the pair of a text."""
-    return Pair(*text.split(_SEPARATOR))
+def pairs_in(rows: pa.Table) -> list[Pair]:
+    """Return the pair of each row."""
+    return list(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist()))
 
 
 # -- the tables
@@ -69,59 +66,41 @@ HOW_TO_MEND = (
 )
 """Advice for damage."""
 
-_LAST = "\U0010ffff"
-
-_CODED_CELL = pa.struct(
-    [
-        it if it.type != pa.string() else it.with_type(pa.dictionary(pa.int32(), it.type))
-        for it in CELL
-    ]
-)
-_CODED_CELLS = COMPARISONS.set(
-    COMPARISONS.get_field_index("cells"), pa.field("cells", pa.list_(_CODED_CELL))
-)
-
-
-class _Decoded(msgspec.Struct, frozen=True):
-    """The cached data of rows: the counts of pairs, and the pairs whose causes are stored."""
-
-    counts: dict[Pair, PairCounts]
-    explained: frozenset[Pair]
-
-
-def _decoded(rows: pa.Table) -> _Decoded:
-    if "causes_format" not in rows.column_names:  # a file older than the column
-        return _Decoded(counts_of(rows), frozenset())
-    columns = (rows[name].to_pylist() for name in ("base", "head", "causes_format"))
-    formats = zip(*columns, strict=True)
-    explained = frozenset(Pair(base, head) for base, head, form in formats if form == CAUSES_FORMAT)
-    return _Decoded(counts_of(rows), explained)
+_FEW = 200
+"""The maximum number of texts that a query lists; rows of more are selected from its result."""
 
 
 class HistoryTables:
     """The history in a storage, as of the last ``refresh``.
 
     Rows of changes are read when they are requested, and are as new as the counts, or newer. Every
-    method except ``refresh`` and ``compact`` raises CatalogError if the store fails or a table is
+    method except ``refresh`` and ``merge`` raises CatalogError if the store fails or a table is
     damaged: revisions can be read and published without their history.
     """
 
     def __init__(self, storage: Storage) -> None:
-        self._comparisons = WholeTable(
+        self._location = storage.location.text
+        self.table = CatalogTable(
             storage,
             "comparisons",
             COMPARISONS,
-            _decoded,
-            required=[name for name in COMPARISONS.names if name not in NULLABLE],
-            columns=[*COUNT_COLUMNS, "causes_format"],
-            on_demand=READ_ON_DEMAND,
+            sorted_by=["head"],
+            rows_at_once=64,
             advice=HOW_TO_MEND,
         )
-        self.table = self._comparisons.table
         """The log and the open state of the commit point."""
-        self._changes = SortedTable(storage, "changes", CHANGES, advice=HOW_TO_MEND)
-        self._hashes = SortedTable(storage, "hashes", HASHES, advice=HOW_TO_MEND)
-        self._location = storage.location.text
+        self.changes, self.hashes = (
+            CatalogTable(
+                storage,
+                name,
+                schema,
+                sorted_by=schema.names[:2],
+                rows_at_once=65_536,
+                advice=HOW_TO_MEND,
+            )
+            for name, schema in (("changes", CHANGES), ("hashes", HASHES))
+        )
+        self._mark: Mark | None = None
         self._counts: dict[Pair, PairCounts] = {}
         self._explained: frozenset[Pair] = frozenset()
         self._problem: CatalogError | None = None
@@ -134,27 +113,32 @@ class HistoryTables:
     def refresh(self) -> bool:
         """Read new pairs; return whether any pair was added or removed.
 
-        A catalog without the tables, such as an older one, has no pairs.
+        A catalog without the tables has no pairs.
         """
+        before, problem = self._mark, self._problem
         try:
             with translated(self._location):
-                is_new = self._comparisons.refresh(missing_ok=True)
+                self._read()
+            self._problem = None
         except CatalogError as error:
-            is_new, self._problem = self._problem is None, error
-            return is_new
-        if is_new:
-            self._show_rows()
-        is_new, self._problem = is_new or self._problem is not None, None
-        return is_new
+            self._mark, self._problem = None, error
+            return problem is None
+        return self._mark != before or problem is not None
 
-    def _show_rows(self) -> None:
-        counts: dict[Pair, PairCounts] = {}
-        explained: set[Pair] = set()
-        for rows in self._comparisons.rows:
-            counts |= rows.counts
-            explained |= rows.explained
-        self._explained = frozenset(explained)
-        self._counts = counts
+    def _read(self) -> None:
+        try:
+            self.table.current()
+        except TableNotFoundError:
+            self._mark, self._counts, self._explained = None, {}, frozenset()
+            return
+        mark = self.table.mark()
+        if mark == self._mark:
+            return
+        names = ", ".join([*COUNT_COLUMNS, "causes_format"])
+        rows = self.table.query(f"SELECT {names} FROM comparisons")  # noqa: S608
+        explained = rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
+        self._explained = frozenset(pairs_in(explained))
+        self._counts, self._mark = counts_of(rows), mark
 
     @property
     def counts(self) -> Mapping[Pair, PairCounts]:
@@ -174,83 +158,74 @@ class HistoryTables:
         """Open the tables for lookups, which the first query would otherwise do."""
         if self.counts:
             with translated(self._location):
-                for table in (self._changes, self._hashes):
-                    table.open()
+                self.changes.current()
+                self.hashes.current()
 
-    def comparisons(
-        self, pairs: Iterable[Pair], columns: Sequence[str], *, is_coded: bool = False
-    ) -> Iterator[pa.Table]:
-        """Read columns of the rows of ``COMPARISONS`` of some pairs, file by file.
+    def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> pa.Table:
+        """Read columns of ``COMPARISONS``, after ``base`` and ``head``: one row per stored pair.
 
-        The columns ``base`` and ``head`` precede them. A pair that is not stored has no row; a pair
-        that was stored several times has several. ``NULLABLE`` columns are null if they have no
-        stored value. With ``is_coded``, texts in ``cells`` are codes into their distinct values,
-        which are read faster.
+        Of the rows of a pair that was stored several times, one whose causes have the format of
+        this version is chosen.
         """
         stored = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
-        fields = _CODED_CELLS if is_coded else COMPARISONS
-        schema = pa.schema([fields.field(name) for name in names])
-        coded = ["cells"] if is_coded else []
-        with translated(self._location):
-            for file in self._comparisons.select(
-                names, lambda rows: not rows.counts.keys().isdisjoint(stored), coded
-            ):
-                rows = of_schema("the table comparisons", file, schema)
-                of_rows = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-                is_wanted = [pair in stored for pair in of_rows]
-                if not all(is_wanted):
-                    rows = rows.filter(pa.array(is_wanted))
-                if any(_lacks_values(rows[name]) for name in names if name not in NULLABLE):
-                    reason = f"the table comparisons lacks values of {', '.join(columns)}"
-                    raise CatalogError(self._location, f"{reason}; {HOW_TO_MEND}")
-                yield rows
+        schema = pa.schema([COMPARISONS.field(name) for name in names])
+        if not stored:
+            return schema.empty_table()
+        heads = {pair.head for pair in stored}
+        rows = self._select(self.table, [*names, "causes_format"], {"head": heads})
+        is_other = np.asarray(pc.not_equal(rows["causes_format"], CAUSES_FORMAT))
+        rows = rows.take(np.argsort(is_other, kind="stable"))
+        _, first = np.unique(np.asarray(texts_in(rows), object), return_index=True)
+        chosen = rows.take(first)
+        return chosen.filter(are_of(chosen, texts_of(stored))).select(names).cast(schema)
 
     def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
         """Return the changes of packages, or of some of their hashes, in any pair.
 
-        The rows of ``CHANGES`` are sorted by package and hash, without duplicates. Rows of pairs
-        that are not stored are included.
+        The rows of ``CHANGES`` are sorted by package. Rows of pairs that are not stored, and equal
+        rows that two imports stored, are included.
         """
-        sorted_names = sorted(set(names))
-        if not self.counts or not sorted_names:
+        values = {"name": {*names}} | ({} if hashes is None else {"hash": {*hashes}})
+        if not self.counts or not all(values.values()):
             return CHANGES.empty_table()
-        of_names = pa.array(sorted_names, pa.string())
-        of_hashes = None if hashes is None else pa.array(sorted(set(hashes)), pa.string())
-
-        def meets(rows: pa.Table) -> pa.ChunkedArray:
-            has_name = pc.is_in(rows["name"], of_names)
-            return (
-                has_name
-                if of_hashes is None
-                else pc.and_(has_name, pc.is_in(rows["hash"], of_hashes))
-            )
-
-        with translated(self._location):
-            return self._changes.select(_any_of(sorted_names), meets)
+        rows = self._select(self.changes, CHANGES.names, values)
+        return rows.cast(CHANGES).sort_by("name")
 
     def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
         """Return the package of each hash that any pair added."""
-        sorted_hashes = sorted(set(hashes))
-        of_hashes = pa.array(sorted_hashes, pa.string())
-        return self._packages(
-            _any_of(sorted_hashes), lambda rows: pc.is_in(rows["hash"], of_hashes)
-        )
+        if not self.counts or not (of_hashes := {*hashes}):
+            return {}
+        return _packages(self._select(self.hashes, HASHES.names, {"hash": of_hashes}))
 
     def packages_of_prefix(self, prefix: str) -> dict[str, str]:
         """Return the packages of the hashes that start with a prefix and that any pair added."""
-
-        def may_have(ends: Range) -> bool:
-            return ends[0] <= prefix + _LAST and prefix <= ends[1]
-
-        return self._packages(may_have, lambda rows: pc.starts_with(rows["hash"], prefix))
-
-    def _packages(self, may_have: MayHave, meets: Meets) -> dict[str, str]:
         if not self.counts:
             return {}
+        low, high = map(sql_text, (prefix, prefix + "\x7f"))
+        query = f"SELECT hash, name FROM hashes WHERE hash >= {low} AND hash < {high}"  # noqa: S608
         with translated(self._location):
-            rows = self._hashes.select(may_have, meets)
-        return dict(zip(rows["hash"].to_pylist(), rows["name"].to_pylist(), strict=True))
+            return _packages(self._query(self.hashes, query))
+
+    def _select(
+        self, table: CatalogTable, names: Sequence[str], values: Mapping[str, set[str]]
+    ) -> pa.Table:
+        """Return columns of the rows with any of some values in each of some columns."""
+        few = [f"{name} IN {sql_list(it)}" for name, it in values.items() if len(it) <= _FEW]
+        where = f" WHERE {' AND '.join(few)}" if few else ""
+        rows = self._query(table, f"SELECT {', '.join(names)} FROM {table.name}{where}")  # noqa: S608
+        for name, many in values.items():
+            if len(many) > _FEW:
+                rows = rows.filter(pc.is_in(rows[name], pa.array(many, pa.string())))
+        return rows
+
+    def _query(self, table: CatalogTable, text: str) -> pa.Table:
+        with translated(self._location):
+            try:
+                return table.query(text)
+            except TableNotFoundError:
+                reason = f"the table {table.name} is missing; {HOW_TO_MEND}"
+                raise CatalogError(self._location, reason) from None
 
     # -- writing
 
@@ -266,33 +241,18 @@ class HistoryTables:
             if new:
                 rows = pa.concat_tables(new)
                 added = rows.filter(pc.equal(rows["kind"], SpecChangeKind.ADDED.value))
-                self._changes.append(rows)
-                self._hashes.append(added.select(HASHES.names))
-            self._comparisons.append(
-                comparisons_table(computed, importer_name(), datetime.now(UTC))
-            )
-        self._show_rows()
+                self.changes.append(rows)
+                self.hashes.append(added.select(HASHES.names))
+            self.table.append(comparisons_table(computed, importer_name(), datetime.now(UTC)))
+            self._read()
 
-    def compact(self) -> None:
-        """Merge small files if there are many, so that queries remain fast."""
+    def merge(self) -> None:
+        """Merge files of the tables if there are many, so that queries remain fast."""
         # The stored changes are valid even if this fails.
-        with suppress(CatalogError):
-            for table in (self._comparisons, self._changes, self._hashes):
-                table.compact()
+        with suppress(CatalogError, DeltaError, pa.ArrowException, OSError):
+            for table in (self.table, self.changes, self.hashes):
+                table.merge()
 
 
-def _lacks_values(column: pa.ChunkedArray) -> bool:
-    """Return whether a value, or an item of a list, is missing."""
-    if column.null_count or not pa.types.is_list(column.type):
-        return bool(column.null_count)
-    return any(chunk.flatten().null_count for chunk in column.chunks)
-
-
-def _any_of(texts: Sequence[str]) -> MayHave:
-    """Return a function that returns whether any of the sorted texts is in a range."""
-
-    def may_have(ends: Range) -> bool:
-        place = bisect_left(texts, ends[0])
-        return place < len(texts) and texts[place] <= ends[1]
-
-    return may_have
+def _packages(rows: pa.Table) -> dict[str, str]:
+    return dict(zip(rows["hash"].to_pylist(), rows["name"].to_pylist(), strict=True))

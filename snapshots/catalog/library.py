@@ -15,12 +15,12 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from cachetools import LRUCache
 
 from snapshots.catalog import history_queries
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.publication import Planned
-from snapshots.catalog.recent_rows import RecentRows
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
@@ -31,7 +31,7 @@ from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.changes.rules.rules import Rule, Verdict, judge
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
-from snapshots.contents import Content, SuccessiveTables
+from snapshots.contents import Content
 from snapshots.frames import queries
 from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
@@ -147,13 +147,15 @@ class Library:
         recipes_url: str = "",
         observe: Callable[[str], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
-        self.history_queries = history_queries.HistoryQueries(catalog)
+        self.history_queries = history_queries.HistoryQueries(
+            catalog, lambda digest: self.frames.get(digest)
+        )
         self.recipes = catalog.recipes
         """The commits of the recipe repository that revisions were built from."""
         self._catalog = catalog
         self._recipes_url = recipes_url
         self._observe = observe
-        self._held = RecentRows()
+        self._held: dict[str, pa.Table] = {}
         self._package_names = lru_cache(1)(lambda _generation: catalog.package_names())
         self.frames = SharedCache(self._load, frame_bytes)
         self.dependencies = SharedCache(self._load_dependencies, frame_bytes)
@@ -188,7 +190,7 @@ class Library:
 
     def hold(self, content: Content) -> None:
         """Hold a content that is not in the catalog, so that its digest can be used like others."""
-        self._held.contents[content.digest] = SuccessiveTables().rows(content)
+        self._held[content.digest] = content.table()
 
     def plan(self, base: str, locks: Sequence[StackLock]) -> Plan:
         """Return which specs of lock files a content has, and which must be built."""
@@ -245,7 +247,7 @@ class Library:
             return self._reader().frame(digest)
 
     def _reader(self) -> ContentReader:
-        return self._catalog.reader(recent=self._held)
+        return self._catalog.reader(held=self._held)
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
         table = self._reader().dependencies(digest)

@@ -1,26 +1,20 @@
 """Comparison of neighbours, in this process or by workers that read the contents themselves."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import msgspec
 
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.changes.diff import Comparison
 from snapshots.changes.sides import Side
-from snapshots.changes.stored_changes import StoredChanges, as_stored, changes_to_store
+from snapshots.changes.stored_changes import StoredChanges, changes_to_store
 from snapshots.errors import CachelogError
-from snapshots.history import Neighbours, Pair
-from snapshots.notes import stories
+from snapshots.history import Pair
 from snapshots.workers import mapping
 
 ROWS_AT_ONCE = 48_000
 """The minimum number of changes in a batch that is written; eight such runs become one."""
-
-
-NeighboursOfPairs = Mapping[Pair, Neighbours]
-"""The pairs whose stories are stored as well, with the revisions that the stories describe."""
 
 
 class PairFailures(msgspec.Struct):
@@ -34,24 +28,16 @@ class PairFailures(msgspec.Struct):
 
 
 def compared(
-    pairs: Iterable[Pair],
-    load: Callable[[str], Side],
-    pair_failures: PairFailures,
-    neighbours: NeighboursOfPairs,
-    narrow: Callable[[Pair], tuple[Side, Side] | None] = lambda _: None,
+    pairs: Iterable[Pair], load: Callable[[str], Side], pair_failures: PairFailures
 ) -> Iterator[StoredChanges]:
     """Yield the stored form of each pair's changes, except pairs with an unreadable content.
 
-    ``load`` reads a content; those of the last pair are retained. ``narrow`` returns the parts of
-    two contents that determine the stored changes, if they are in memory. Failures are added to
-    ``pair_failures``. Pairs in ``neighbours`` have their story with them.
+    ``load`` reads a content; those of the last pair are retained. Failures are added to
+    ``pair_failures``.
     """
     unreadable = pair_failures.unreadable
     last: dict[str, Side] = {}
     for pair in pairs:
-        if pair not in neighbours and (narrow_sides := narrow(pair)) is not None:
-            yield changes_to_store(*narrow_sides)
-            continue
         sides: dict[str, Side] = {}
         for digest in pair:
             if digest not in unreadable:
@@ -62,26 +48,8 @@ def compared(
         last = sides
         if failed := [digest for digest in pair if digest in unreadable]:
             pair_failures.failures[pair] = unreadable[failed[0]]
-        elif pair in neighbours:
-            yield _with_story(neighbours[pair], *sides.values())
         else:
             yield changes_to_store(*sides.values())
-
-
-def _with_story(neighbours: Neighbours, base: Side, head: Side) -> StoredChanges:
-    """Return the stored form of a pair's changes with its story.
-
-    The story takes a tenth of the time that reading the two contents takes.
-    """
-    # Imported here, because most commands compose no stories.
-    from snapshots.changes.explanation import Explanation
-    from snapshots.notes.templates import html_story
-
-    explanation = Explanation(Comparison(base.frame, head.frame), base, head)
-    stored = as_stored(explanation.comparison, explanation.reasoning, explanation.causes)
-    return msgspec.structs.replace(
-        stored, story=stories.to_text(neighbours, html_story(neighbours, explanation))
-    )
 
 
 def store_all(
@@ -112,7 +80,7 @@ The first content of an item is loaded by two workers, so items should not be sm
 """
 
 MakePairs = Callable[
-    [ContentReader, str, Sequence[Pair], PairFailures, NeighboursOfPairs],
+    [ContentReader, str, Sequence[Pair], PairFailures],
     AbstractContextManager[Iterator[StoredChanges]],
 ]
 """``changes_of_pairs``, or a partial of it with ``jobs`` or ``cluster``."""
@@ -124,7 +92,6 @@ def changes_of_pairs(
     location: str,
     pairs: Sequence[Pair],
     pair_failures: PairFailures,
-    neighbours: NeighboursOfPairs,
     *,
     jobs: int | None = None,
     cluster: str | None = None,
@@ -132,16 +99,14 @@ def changes_of_pairs(
     """Yield the stored form of the pairs' changes as it is computed.
 
     A content that consecutive pairs share, as in ``History.pairs``, is loaded once. Failures are
-    added to ``pair_failures``. Pairs in ``neighbours`` have their story with them. ``jobs`` and
-    ``cluster`` are those of ``mapping``.
+    added to ``pair_failures``. ``jobs`` and ``cluster`` are those of ``mapping``.
     """
     if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
-        yield compared(pairs, reader.side, pair_failures, neighbours, reader.narrow_sides)
+        yield compared(pairs, reader.side, pair_failures)
         return
     each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
     pieces = [pairs[start : start + each] for start in range(0, len(pairs), each)]
-    of_pairs = {pair: neighbours[pair] for pair in pairs if pair in neighbours}
-    make = partial(_make, reader, of_pairs)
+    make = partial(_make, reader)
     with mapping(make, location, pieces, jobs=jobs, cluster=cluster) as results:
         yield _gathered(results, pair_failures)
 
@@ -156,6 +121,6 @@ def _gathered(pieces: Iterator[_Made], pair_failures: PairFailures) -> Iterator[
         yield from changes
 
 
-def _make(reader: ContentReader, neighbours: NeighboursOfPairs, pairs: Sequence[Pair]) -> _Made:
+def _make(reader: ContentReader, pairs: Sequence[Pair]) -> _Made:
     pair_failures = PairFailures()
-    return list(compared(pairs, reader.side, pair_failures, neighbours)), pair_failures
+    return list(compared(pairs, reader.side, pair_failures)), pair_failures

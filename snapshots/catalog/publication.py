@@ -72,7 +72,6 @@ class PublicationPlanner:
         self._moment = moment
         self._taken_at = taken_at
         self._rows: dict[str, list[RevisionInfo]] = {}
-        self._series: dict[str, list[RevisionInfo]] = {}
         self._seen: list[RevisionInfo] = []
         self.added: list[RevisionInfo] = []
 
@@ -92,7 +91,6 @@ class PublicationPlanner:
         before = rows[place - 1] if place else None
         if before is None or before.digest != row.digest or before.taken_at < row.taken_at:
             insort(rows, row, key=age)
-            insort(self._of_series(row), row, key=age)
             self.added.append(row)
         return row
 
@@ -100,22 +98,6 @@ class PublicationPlanner:
         """Return the time of the import to the second, as refs show it, if the tag allows it."""
         second = self._moment.replace(microsecond=0)
         return second if not rows or rows[-1].taken_at < second else self._moment
-
-    def before(self, digest: str) -> str | None:
-        """Return the content that precedes an imported one in its series; None for the first."""
-        row = next(row for row in reversed(self._seen) if row.digest == digest)
-        revisions = self._of_series(row)
-        place = bisect_right(revisions, row.taken_at, key=attrgetter("taken_at"))
-        earlier = (other.digest for other in reversed(revisions[:place]) if other.digest != digest)
-        return next(earlier, None)
-
-    def _of_series(self, row: RevisionInfo) -> list[RevisionInfo]:
-        """Return the revisions of a row's series, including added ones, oldest first."""
-        name = series(row.tag)
-        revisions = self._series.get(name)
-        if revisions is None:
-            revisions = self._series[name] = sorted(self._history.of_series(name), key=age)
-        return revisions
 
     def planned(self, load: Callable[[str], Side]) -> Planned:
         """Return the revisions that are about to be published."""

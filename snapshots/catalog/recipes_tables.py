@@ -10,14 +10,16 @@ from some of those commits, but not from all. It is written first, so that a rea
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 
 import msgspec
 import pyarrow as pa
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from snapshots.catalog.delta import CatalogTable, Mark
 from snapshots.catalog.storage import Storage, translated
-from snapshots.catalog.whole_table import WholeTable, plain
 from snapshots.errors import CatalogError
 from snapshots.models import FileInfo, RevisionInfo, SideInfo
 from snapshots.recipes.commits import (
@@ -57,9 +59,10 @@ class RecipesTables:
 
     def __init__(self, storage: Storage) -> None:
         self._location = storage.location.text
-        self._recipes = WholeTable(storage, "recipes", RECIPES, _assigned, required=RECIPES.names)
-        self._commits = WholeTable(storage, "commits", COMMITS, plain, required=COMMITS.names)
+        self._recipes = CatalogTable(storage, "recipes", RECIPES)
+        self._commits = CatalogTable(storage, "commits", COMMITS)
         self._lock = threading.RLock()
+        self._mark: Mark | None = None
         self._of_revisions: dict[_RevisionKey, _Assigned] = {}
         self._graphs: dict[Source, CommitGraph] | None = None
 
@@ -69,22 +72,22 @@ class RecipesTables:
         If the table is missing or damaged, no revision has recipes; nothing else is affected.
         """
         with self._lock:
+            before, self._mark = self._mark, None
             try:
                 with translated(self._location):
-                    is_new = self._recipes.refresh()
+                    self._recipes.current()
+                    mark = self._recipes.mark()
+                    if mark != before:
+                        rows = _assigned(self._recipes.read())
+                        rows.sort(key=lambda row: row.recorded_at)
+                        self._of_revisions = {row.revision: row for row in rows}
+                        self._graphs = None
             except CatalogError:
                 is_new = bool(self._of_revisions)
                 self._of_revisions, self._graphs = {}, None
                 return is_new
-            if is_new:
-                self._show_rows()
-            return is_new
-
-    def _show_rows(self) -> None:
-        rows = [row for rows in self._recipes.rows for row in rows]
-        rows.sort(key=lambda row: row.recorded_at)
-        self._graphs = None
-        self._of_revisions = {row.revision: row for row in rows}
+            self._mark = mark
+            return mark != before
 
     @property
     def all(self) -> Iterable[Recipes]:
@@ -162,8 +165,10 @@ class RecipesTables:
         with self._lock:
             if self._graphs is None:
                 with translated(self._location):
-                    self._commits.refresh(missing_ok=True)
-                self._graphs = _graphs(self._commits.rows)
+                    try:
+                        self._graphs = _graphs(self._commits.read())
+                    except TableNotFoundError:
+                        return {}
             return self._graphs
 
     # -- writing
@@ -174,8 +179,8 @@ class RecipesTables:
         """Store the recipes of revisions, and commits that are not stored yet."""
         moment = datetime.now(UTC)
         with self._lock, translated(self._location):
-            if commits and self._commits.refresh(missing_ok=True):
-                self._graphs = None  # other processes have stored some since
+            if commits:
+                self._graphs = None  # other processes may have stored some since
             stored = {source: self.graph(source).commits for source in commits}
             new = {
                 source: [commit for commit in of_source if commit.oid not in stored[source]]
@@ -183,13 +188,14 @@ class RecipesTables:
             }
             if any(new.values()):
                 self._commits.append(_commits_table(new))
-                self._commits.compact()
                 self._graphs = None
             if recipes:
-                self._recipes.refresh(missing_ok=True)
                 self._recipes.append(_recipes_table(recipes, moment))
-                self._recipes.compact()
-                self._show_rows()
+            self.refresh()
+            # What was stored is valid even if this fails.
+            with suppress(CatalogError, DeltaError, pa.ArrowException, OSError):
+                for table in (self._commits, self._recipes):
+                    table.merge()
 
 
 def _key_of(revision: RevisionInfo) -> _RevisionKey:
@@ -239,28 +245,25 @@ def _commits_table(commits: Mapping[Source, Sequence[Commit]]) -> pa.Table:
     return pa.Table.from_pylist(rows, COMMITS)
 
 
-def _graphs(tables: Iterable[pa.Table]) -> dict[Source, CommitGraph]:
+def _graphs(table: pa.Table) -> dict[Source, CommitGraph]:
     of_sources: dict[Source, list[Commit]] = defaultdict(list)
-    for table in tables:
-        sources = (table[name].to_pylist() for name in ("repository", "line"))
-        spack = (
-            table[name].to_pylist() for name in ("changes_spack", "spack_before", "spack_after")
-        )
-        commits = map(
-            Commit,
-            table["hash"].to_pylist(),
-            _tuples(table["parents"]),
-            _moments(table["committed_at"]),
-            table["subject"].to_pylist(),
-            _tuples(table["packages"]),
-            _tuples(table["stacks"]),
-            (
-                SpackChange(*change) if changes else None
-                for changes, *change in zip(*spack, strict=True)
-            ),
-        )
-        for source, commit in zip(zip(*sources, strict=True), commits, strict=True):
-            of_sources[source].append(commit)
+    sources = (table[name].to_pylist() for name in ("repository", "line"))
+    spack = (table[name].to_pylist() for name in ("changes_spack", "spack_before", "spack_after"))
+    commits = map(
+        Commit,
+        table["hash"].to_pylist(),
+        _tuples(table["parents"]),
+        _moments(table["committed_at"]),
+        table["subject"].to_pylist(),
+        _tuples(table["packages"]),
+        _tuples(table["stacks"]),
+        (
+            SpackChange(*change) if changes else None
+            for changes, *change in zip(*spack, strict=True)
+        ),
+    )
+    for source, commit in zip(zip(*sources, strict=True), commits, strict=True):
+        of_sources[source].append(commit)
     return {source: CommitGraph(commits) for source, commits in of_sources.items()}
 
 

@@ -1,52 +1,77 @@
 """The table ``revisions``: one row per state of a tag, the commit point of the row's content."""
 
 from collections.abc import Sequence
-from itertools import chain
 
-import msgspec
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.delta import refuses_to_overwrite
-from snapshots.catalog.overlays import by_owner
-from snapshots.catalog.storage import Storage
-from snapshots.catalog.whole_table import WholeTable
-from snapshots.errors import NewerCatalog
+from snapshots.catalog.delta import CatalogTable, Mark, refuses_to_overwrite
+from snapshots.catalog.storage import RESTORE, Storage
+from snapshots.errors import NewerCatalog, OlderCatalog
 from snapshots.models import RevisionInfo
-from snapshots.tables import LATER_COLUMNS, REVISIONS, StoredFile, files_of, revisions_of
+from snapshots.tables import REVISIONS, Files, StoredFile, files_of, revisions_of, revisions_table
 
-FORMAT = 1
-"""The format of new catalogs; docs/tables.md defines formats."""
+FORMAT = 2
+"""The format of catalogs; docs/tables.md defines formats."""
 
 _FORMAT = "cachelog.format"
 _PROBED = "cachelog.conditionalWrites"
 """Properties of the table: the number of the format, and the stores that were probed."""
 
-_REQUIRED = [name for name in REVISIONS.names if name not in LATER_COLUMNS]
 
+class RevisionsTable:
+    """The rows in a storage as of the last ``refresh``. Errors are those of the store.
 
-class _Rows(msgspec.Struct, frozen=True):
-    """The contents of one file of the table."""
-
-    revisions: list[RevisionInfo]
-    files: dict[str, tuple[StoredFile, ...]]
-
-
-class RevisionsTable(WholeTable[_Rows]):
-    """The rows in a storage as of the last ``refresh``, which also raises NewerCatalog."""
+    - revisions: All rows, in any order.
+    - files: The files of contents, by digest.
+    """
 
     def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         properties = {_FORMAT: str(FORMAT)}
-        super().__init__(
-            storage, "revisions", REVISIONS, _decoded, required=_REQUIRED, properties=properties
-        )
+        self.table = CatalogTable(storage, "revisions", REVISIONS, properties=properties)
+        self.revisions: Sequence[RevisionInfo] = ()
+        self.files: dict[str, StoredFile] = {}
+        self._mark: Mark | None = None
 
-    def _check(self, table: DeltaTable) -> None:
+    def refresh(self) -> bool:
+        """Read new rows; return whether any were added or removed.
+
+        Raises TableNotFoundError if there is no table, NewerCatalog and OlderCatalog, and
+        CatalogError for a table that is not cachelog's.
+        """
+        self._mark, before = None, self._mark
+        try:
+            table = self.table.current()
+        except TableNotFoundError:
+            self.revisions, self.files = (), {}
+            raise
+        location = self._storage.location.text
         # Catalogs without this property have the first format.
         number = table.metadata().configuration.get(_FORMAT, "1")
         if not (number.isdecimal() and int(number) <= FORMAT):
-            raise NewerCatalog(self._storage.location.text, number, FORMAT)
-        super()._check(table)
+            raise NewerCatalog(location, number, FORMAT)
+        columns = {field.name for field in table.schema().fields}
+        if {"tag", "digest"} <= columns and int(number) < FORMAT:
+            raise OlderCatalog(location)
+        if missing := [name for name in REVISIONS.names if name not in columns]:
+            reason = f"the table revisions is not cachelog's: it has no column {', '.join(missing)}"
+            raise self._storage.error(f"{reason}; {RESTORE}")
+        self._mark = self.table.mark()
+        if self._mark == before:
+            return False
+        rows = self.table.read()
+        self.revisions, self.files = revisions_of(rows), files_of(rows)
+        return True
+
+    @property
+    def named_files(self) -> set[str]:
+        """The paths of all files that rows name."""
+        return {file.path for file in self.files.values()}
+
+    def append(self, revisions: Sequence[RevisionInfo], files: Files) -> None:
+        """Add rows in one commit; creates the table if it does not exist."""
+        self.table.append(revisions_table(revisions, files))
 
     def require_conditional_writes(self) -> None:
         """Raise CatalogError for a store in which concurrent imports would lose revisions.
@@ -67,35 +92,7 @@ class RevisionsTable(WholeTable[_Rows]):
             )
         self.table.remember({_PROBED: " ".join([*probed, store])})
 
-    @property
-    def revisions(self) -> list[RevisionInfo]:
-        """All rows, in any order."""
-        return list(chain.from_iterable(rows.revisions for rows in self.rows))
 
-    @property
-    def files(self) -> dict[str, tuple[StoredFile, ...]]:
-        """The files of contents, by digest, without contents whose files are not recorded."""
-        files: dict[str, tuple[StoredFile, ...]] = {}
-        for rows in self.rows:
-            files |= rows.files
-        return files
-
-    @property
-    def named_files(self) -> set[str]:
-        """The paths of all files that rows name."""
-        return {file.path for files in self.files.values() for file in files}
-
-    @property
-    def needed(self) -> dict[str, Sequence[StoredFile]]:
-        """The contents that rows name, and their bases.
-
-        Each has its own files, if these are recorded.
-        """
-        needed: dict[str, Sequence[StoredFile]] = {
-            revision.digest: () for revision in self.revisions
-        }
-        return needed | by_owner(self.files)
-
-
-def _decoded(table: pa.Table) -> _Rows:
-    return _Rows(revisions_of(table), files_of(table))
+def refs_of(rows: pa.Table) -> list[str]:
+    """Return the ref of each row of the table."""
+    return [row.ref for row in revisions_of(rows)]

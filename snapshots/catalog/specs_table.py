@@ -1,47 +1,35 @@
-"""The table ``specs``: the rows of every content, in files that the table ``revisions`` names.
+"""The table ``specs``: the rows of every content, one Parquet file each, which ``revisions`` names.
 
-A content is read from its files alone, regardless of the number of other files. The table's log,
-which lists the files of all contents, is only read for a content whose files are not recorded (in
-older catalogs), or were rewritten by another tool.
+A content is read from its file alone, regardless of the number of other files. The table's log,
+which lists the files of all contents, is only read for a content whose file is not there: another
+tool has rewritten it, or an import has replaced it because it was damaged.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from time import time
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog import overlays
-from snapshots.catalog.delta import CatalogTable, add_action
-from snapshots.catalog.parquet import from_parquet, named_by_bytes
-from snapshots.catalog.recent_rows import RecentRows
-from snapshots.catalog.storage import FileStat, Storage, reason_of, translated
+from snapshots.catalog.delta import CatalogTable, add_action, of_schema, sql_text, with_codes
+from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.storage import RESTORE, FileStat, Storage, reason_of, translated
 from snapshots.changes.sides import Side
 from snapshots.contents import ContentRows
 from snapshots.errors import CatalogError, StackNotFound
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.history import History, Pair
+from snapshots.history import History
 from snapshots.models import NOTHING, SPEC_FACTS, Encoding, source_kind, stack_of_content
-from snapshots.tables import (
-    SPEC_ROWS,
-    SPECS,
-    Files,
-    StoredFile,
-    rows_of_stack,
-    split_by_cache,
-    with_columns,
-)
+from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, rows_of_stack, split_by_cache
 from snapshots.texts import short_digest
-
-# -- stored contents
-
 
 ReadColumns = Callable[..., pa.Table]
 """Returns columns of a content; raises DamagedContent.
@@ -53,58 +41,12 @@ The columns in the second argument, ``coded``, are returned as codes into their 
 class DamagedContent(CatalogError):
     """The store lacks a content, or has other bytes than were written.
 
-    ``damage`` describes it: by an ``error``, or as missing if that is None. ``owner`` is the
-    content that the damaged rows belong to: the content itself, or its base.
+    ``damage`` describes it: by an ``error``, or as missing if that is None.
     """
 
-    def __init__(self, location: str, digest: str, owner: str, error: Exception | None) -> None:
-        below = "" if owner == digest else f"is based on {short_digest(owner)}, which "
-        damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
-        self.damage = f"{below}{damage}"
+    def __init__(self, location: str, digest: str, error: Exception | None) -> None:
+        self.damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
         super().__init__(location, f"the content {short_digest(digest)} {self.damage}")
-
-
-def stored_content(
-    location: str, digest: str, files: Sequence[tuple[StoredFile, pa.Buffer]]
-) -> ReadColumns:
-    """Return a function that reads a content from the bytes of its own file, then its base's."""
-    is_laid = any(overlays.owner_of(file, digest) != digest for file, _ in files)
-
-    def decoded(
-        file: StoredFile, data: pa.Buffer, columns: Sequence[str], coded: Sequence[str]
-    ) -> pa.Table:
-        owner = overlays.owner_of(file, digest)
-        if is_laid:
-            columns = with_more(
-                columns, overlays.OF_OVERLAY if owner == digest else overlays.OF_BASE
-            )
-        try:
-            rows = from_parquet(f"specs/{file.path}", data, columns, file, coded)
-        except pa.ArrowInvalid as error:
-            raise DamagedContent(location, digest, owner, error) from None
-        return _coded(with_columns(rows, columns), coded)
-
-    def read(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-        tables = [decoded(*file, columns, coded) for file in files]
-        if not is_laid:
-            return pa.concat_tables(tables)
-        own, base = tables
-        return overlays.overlaid(base, own, columns)
-
-    return read
-
-
-def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows with the given columns as codes, including columns that were not in the file."""
-    for name in columns:
-        place = rows.schema.get_field_index(name)
-        rows = rows.set_column(place, name, rows[name].dictionary_encode())
-    return rows
-
-
-def with_more(columns: Sequence[str], more: Sequence[str]) -> list[str]:
-    """Return both lists of names without duplicates."""
-    return [*dict.fromkeys([*columns, *more])]
 
 
 # -- the table
@@ -113,7 +55,6 @@ FRESH_SECONDS = 1_800
 """A file that was written more recently than this may belong to an import that is still running."""
 
 _TABLE = "specs"
-_UNREADABLE = {"deletionVectors", "columnMapping"}
 
 
 class SpecsTable:
@@ -121,7 +62,7 @@ class SpecsTable:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._table = CatalogTable(storage, _TABLE, SPECS, "digest")
+        self.table = CatalogTable(storage, _TABLE, SPECS, "digest")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Open the table again in another process."""
@@ -129,159 +70,121 @@ class SpecsTable:
 
     # -- reading
 
-    def opened(self, digest: str, files: Sequence[StoredFile] | None) -> ReadColumns:
+    def opened(self, digest: str, file: StoredFile | None) -> ReadColumns:
         """Read a content's bytes; return a function that decodes columns, rows in any order.
 
-        Columns newer than the files are null. ``files`` are those that were written, if they are
-        recorded. Raises DamagedContent, also later, if the store lacks the content, or has other
-        bytes than were written.
+        Columns newer than the file are null. Raises DamagedContent, also later, if the store lacks
+        the content, or has other bytes than were written.
         """
-        content = self._opened_written(digest, files) if files else None
-        return partial(self._read_listed, digest) if content is None else content
+        if file is not None:
+            try:
+                data = self._storage.read(f"{_TABLE}/{file.path}", file.size)
+            except FileNotFoundError:
+                pass
+            except pa.ArrowInvalid as error:
+                raise DamagedContent(self._storage.location.text, digest, error) from None
+            else:
+                return partial(self._decoded, digest, file, data)
+        return partial(self._read_listed, digest)
 
-    def is_intact(self, digest: str, files: Sequence[StoredFile] | None) -> bool:
+    def is_intact(self, digest: str, file: StoredFile | None) -> bool:
         """Return whether a content can be read completely, as it was written."""
         try:
-            self.opened(digest, files)(["hash"] if files else SPEC_ROWS.names)
+            self.opened(digest, file)(["hash"] if file else SPEC_ROWS.names)
         except DamagedContent:
             return False
         return True
 
-    def _opened_written(self, digest: str, files: Sequence[StoredFile]) -> ReadColumns | None:
-        """Open the recorded files; None if one was replaced, so that the log must be read."""
-        by_path = {f"{_TABLE}/{file.path}": file for file in files}
-
-        def read(path: str) -> tuple[StoredFile, pa.Buffer]:
-            file = by_path[path]
-            try:
-                return file, self._storage.read(path, file.size)
-            except pa.ArrowInvalid as error:
-                raise self._damaged(digest, error, overlays.owner_of(file, digest)) from None
-
-        # The content's own file comes first: if it was replaced, the base is not needed.
+    def _decoded(
+        self,
+        digest: str,
+        file: StoredFile,
+        data: pa.Buffer,
+        columns: Sequence[str],
+        coded: Sequence[str] = (),
+    ) -> pa.Table:
+        path = f"{_TABLE}/{file.path}"
         try:
-            contents = self._storage.side_by_side(read, [*by_path][::-1])
-        except FileNotFoundError:
-            return None
-        return stored_content(self._storage.location.text, digest, contents)
+            rows = from_parquet(path, data, columns, file, coded)
+            return _coded(of_schema(path, rows, _schema(columns, coded)), coded)
+        except pa.ArrowInvalid as error:
+            raise DamagedContent(self._storage.location.text, digest, error) from None
 
     def _read_listed(
-        self, digest: str, columns: Sequence[str], _coded: Sequence[str] = ()
+        self, digest: str, columns: Sequence[str], coded: Sequence[str] = ()
     ) -> pa.Table:
-        """Read the files that the table's log lists: those of a content, and of its base."""
-        needed = with_more(columns, overlays.OF_OVERLAY + overlays.OF_BASE)
-        own = self._read_partition(digest, digest, needed)
-        bases = pc.unique(own["base"]).to_pylist()
-        if None in bases or not bases:
-            return overlays.rows_without_base(own).select(columns)
-        base = overlays.rows_without_base(self._read_partition(digest, bases[0], needed))
-        if not len(base):
-            raise self._damaged(digest, None, bases[0])
-        return overlays.overlaid(base, own.filter(pc.equal(own["base"], bases[0])), columns)
-
-    def _read_partition(self, digest: str, owner: str, columns: Sequence[str]) -> pa.Table:
+        """Read the files that the table's log lists."""
+        existing = {it.name for it in self._current_fields()}
+        names = ", ".join(name for name in {"hash", *columns} if name in existing)
+        condition = f"WHERE digest = {sql_text(digest)}"
         try:
-            sizes = self._listed_files(owner)
-            read = zip(sizes, self._storage.read_all(sizes), strict=True)
-            tables = [from_parquet(path, data, columns) for path, data in read]
-        except (pa.ArrowInvalid, FileNotFoundError) as error:
-            raise self._damaged(digest, error, owner) from None
-        if not tables:
-            raise self._damaged(digest, None, owner)
-        return pa.concat_tables([with_columns(table, columns) for table in tables])
-
-    def _damaged(self, digest: str, error: Exception | None, owner: str) -> DamagedContent:
-        return DamagedContent(self._storage.location.text, digest, owner, error)
-
-    def _listed_files(self, digest: str) -> dict[str, int]:
-        """Return the paths and sizes of a content's files according to the table's log."""
-        try:
-            features = set(self._table.current().protocol().reader_features or ())
+            rows = self.table.query(f"SELECT {names} FROM {_TABLE} {condition}")  # noqa: S608
         except TableNotFoundError:
-            return {}
-        if unreadable := sorted(_UNREADABLE & features):
-            names = ", ".join(unreadable)
-            reason = f"the table {_TABLE} has features that cachelog cannot read: {names}"
-            raise self._storage.error(reason)
-        return {f"{_TABLE}/{path}": size for path, size in self._sizes(digest).items()}
+            raise DamagedContent(self._storage.location.text, digest, None) from None
+        except CatalogError as error:
+            damage = pa.ArrowInvalid(error.reason.removesuffix(f"; {RESTORE}"))
+            raise DamagedContent(self._storage.location.text, digest, damage) from None
+        if not len(rows):
+            raise DamagedContent(self._storage.location.text, digest, None)
+        # Two imports at the same time may both have written the content.
+        _, first = np.unique(np.asarray(rows["hash"], object), return_index=True)
+        rows = of_schema(_TABLE, rows.take(first), _schema(columns))
+        return _coded(rows, coded)
 
-    def _sizes(self, digest: str) -> dict[str, int]:
-        """Return the sizes of a content's files in the last known state of the table."""
-        files = self._table.files()
-        return {file.path: file.size for file in files if file.partition == digest}
+    def _current_fields(self) -> Sequence[pa.Field]:
+        try:
+            return [*pa.schema(self.table.current().schema().to_arrow())]
+        except TableNotFoundError:
+            return ()
 
     # -- writing
 
-    def write(
-        self,
-        contents: Iterable[ContentRows],
-        recorded: Files,
-        before: Callable[[str], str | None] = lambda _: None,
-    ) -> dict[str, tuple[StoredFile, ...]]:
+    def write(self, contents: Iterable[ContentRows], recorded: Files) -> dict[str, StoredFile]:
         """Write contents in one commit; return their files by digest.
 
         Contents are consumed one at a time, and released once they are written. Existing files of
         the same contents, left by a killed import or damaged, are replaced, and the ``recorded``
-        ones are removed. A new content is stored as a difference from another if that saves space;
-        ``before`` returns the content that it follows in its series.
+        ones are removed.
         """
-        self._table.prepare()
+        self.table.prepare()
         added: list[AddAction] = []
         replacing: dict[str, AddAction] = {}
-        files: dict[str, tuple[StoredFile, ...]] = {}
-        bases = overlays.Bases(recorded, self._rows_of_base)
+        files: dict[str, StoredFile] = {}
         for content in contents:
-            digest = content.digest
-            # A replaced content may be the base of others, so it must be whole.
-            packed = bases.packed(content, None if digest in recorded else before(digest))
-            folder = overlays.folder_of(digest)
+            digest, data = content.digest, to_parquet(content.table)
+            folder = f"digest={digest}/"
             # Named by its bytes, so that two imports of the same content write the same file.
-            file = named_by_bytes(folder, packed.data)
+            file = named_by_bytes(folder, data)
             existing = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
-            leftover = self._leftover(digest) if existing or digest in recorded else set()
-            if leftover and leftover != {file.path}:
-                file = named_by_bytes(f"{folder}{uuid4()}-", packed.data)
-                replacing[digest] = add_action(file, len(packed.rows), {"digest": digest})
+            listed = self._listed(digest) if existing or digest in recorded else set()
+            if listed and listed != {file.path}:
+                file = named_by_bytes(f"{folder}{uuid4()}-", data)
+                replacing[digest] = add_action(file, len(content.table), {"digest": digest})
             else:
-                if not leftover:
-                    file = _new_file(folder, packed.data, existing)
+                if not listed:
+                    file = _new_file(folder, data, existing)
                 # Files that the table already lists are added as well, because a vacuum may be
                 # about to unlist them.
-                added.append(add_action(file, len(packed.rows), {"digest": digest}))
-            self._storage.write(f"{_TABLE}/{file.path}", packed.data)
-            files[digest] = (file,) if packed.base is None else (packed.base.file, file)
-            rows = ContentRows(digest, packed.rows, content.packages)
-            bases.take(digest, files[digest], rows)
+                added.append(add_action(file, len(content.table), {"digest": digest}))
+            self._storage.write(f"{_TABLE}/{file.path}", data)
+            files[digest] = file
         if added:
-            self._table.commit(added)
+            self.table.commit(added)
         if replacing:
-            self._table.commit(list(replacing.values()), replacing=list(replacing))
-        new = {file.path for file in chain.from_iterable(files.values())}
-        for digest in files:
-            for file in overlays.own_files(digest, recorded.get(digest, ())):
-                # Readers that miss the removed file find its replacement by the table's log.
-                if file.path not in new:
-                    self._storage.remove(f"{_TABLE}/{file.path}")
+            self.table.commit(list(replacing.values()), replacing=list(replacing))
+        for digest, file in files.items():
+            # Readers that miss the removed file find its replacement by the table's log.
+            if digest in recorded and recorded[digest].path != file.path:
+                self._storage.remove(f"{_TABLE}/{recorded[digest].path}")
         return files
-
-    def _rows_of_base(self, base: overlays.Base) -> ContentRows | None:
-        """Read the whole content of a base; None if it cannot serve as one."""
-        try:
-            read = self._opened_written(base.digest, [base.file])
-            rows = read(with_more(SPEC_ROWS.names, overlays.OF_BASE)) if read else None
-        except DamagedContent:
-            return None
-        if rows is None or rows["place"].null_count:
-            return None
-        return ContentRows(base.digest, rows)
 
     def hold(self, contents: Files) -> None:
         """Retain contents that no row names at present, but that are about to be named again.
 
         Raises CatalogError if one was deleted.
         """
-        for digest, files in contents.items():
-            if not self.is_intact(digest, files or None):
+        for digest, file in contents.items():
+            if not self.is_intact(digest, file):
                 reason = f"the content {short_digest(digest)} was removed while this import ran"
                 raise self._storage.error(f"{reason}; import again")
         self.list_again(contents)
@@ -291,27 +194,35 @@ class SpecsTable:
 
         Tools that read the log then find them too. Unreadable contents are skipped.
         """
-        added = [*self._add_actions(missing)]
+        added = []
+        for digest, file in missing.items():
+            if self._storage.exists(f"{_TABLE}/{file.path}") and self.is_intact(digest, file):
+                num_rows = len(self.opened(digest, file)(["hash"]))
+                added.append(add_action(file, num_rows, {"digest": digest}, is_new=False))
         if added:
-            self._table.prepare()
-            self._table.commit(added)
-        return sorted({str(action.partition_values["digest"]) for action in added})
+            self.table.prepare()
+            self.table.commit(added)
+        return sorted(str(action.partition_values["digest"]) for action in added)
 
-    def _add_actions(self, missing: Files) -> Iterator[AddAction]:
-        for digest, files in missing.items():
-            for file in files:
-                with suppress(DamagedContent):
-                    if read := self._opened_written(digest, [file]):
-                        num_rows = len(read(["hash"]))
-                        yield add_action(file, num_rows, {"digest": digest}, is_new=False)
-
-    def _leftover(self, digest: str) -> set[str]:
+    def _listed(self, digest: str) -> set[str]:
         """Return the paths of the files that the table lists for a content.
 
         This reads the table's log. New contents have no folder, so they are not looked up here.
         """
-        self._table.current()
-        return set(self._sizes(digest))
+        self.table.current()
+        return {file.path for file in self.table.files() if file.partition == digest}
+
+
+def _schema(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Schema:
+    return with_codes(pa.schema(map(SPEC_ROWS.field, columns)), coded)
+
+
+def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return rows with the given columns as codes, including columns that were not in the file."""
+    for name in columns:
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, name, rows[name].dictionary_encode())
+    return rows
 
 
 def _new_file(folder: str, data: pa.Buffer, in_folder: Mapping[str, FileStat]) -> StoredFile:
@@ -364,9 +275,10 @@ _CODED = [
 class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
-    ``files`` are those of the contents whose files are recorded. ``history`` is used for advice
-    about damaged contents, which CatalogError includes. ``recent`` are contents and pairs that are
-    in memory and need not be read. A reader can be pickled; its copy reads without ``recent``.
+    - files: Those of the contents.
+    - history: Used for advice about damaged contents, which CatalogError includes.
+    - held: The rows of contents that are in memory and need not be read. A pickled reader reads
+      without them.
     """
 
     def __init__(
@@ -375,9 +287,9 @@ class ContentReader:
         specs: SpecsTable,
         files: Files,
         history: History,
-        recent: RecentRows | None = None,
+        held: Mapping[str, pa.Table] | None = None,
     ) -> None:
-        self._recent = recent or RecentRows()
+        self._held = held or {}
         self._location = location
         self._specs = specs
         self._files = files
@@ -397,14 +309,6 @@ class ContentReader:
         """Read a content with its dependencies."""
         with self._opened(digest) as read:
             return _side(digest, read)
-
-    def narrow_sides(self, pair: Pair) -> tuple[Side, Side] | None:
-        """Return the rows of two contents that determine their differences, if in memory."""
-        tables = self._recent.pairs.get(pair)
-        if tables is None:
-            return None
-        base, head = (_side(*one) for one in zip(pair, map(_columns_of, tables), strict=True))
-        return base, head
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""
@@ -438,8 +342,8 @@ class ContentReader:
         if digest == NOTHING:
             yield _columns_of(SPEC_ROWS.empty_table())
             return
-        if (content := self._recent.contents.get(digest)) is not None:
-            yield _columns_of(content.table)
+        if (rows := self._held.get(digest)) is not None:
+            yield _columns_of(rows)
             return
         with translated(self._location):
             try:
@@ -472,4 +376,4 @@ def _dependencies(read: ReadColumns) -> pa.Table:
     if not len(outside):
         return inside
     _, outside = split_by_cache(read(SPEC_ROWS.names))
-    return pa.concat_tables([with_columns(inside, SPEC_ROWS.names), outside])
+    return pa.concat_tables([inside, outside], promote_options="default")

@@ -99,6 +99,7 @@ _BYTES_BY_TABLE = 3_000_000
 _NO_SUCH_RANGE = "416"
 _WRITE_BYTES = 8 << 20
 
+Item = TypeVar("Item")
 Read = TypeVar("Read")
 
 
@@ -237,12 +238,12 @@ class Storage:
         """Return the bytes of several files, in order; on object storage, read concurrently."""
         return self.side_by_side(lambda path: self.read(path, sizes[path]), [*sizes])
 
-    def side_by_side(self, read: Callable[[str], Read], paths: Sequence[str]) -> list[Read]:
-        """Return the result of ``read`` for each path, in order; on object storage concurrently."""
-        if len(paths) < 2 or self.location.is_folder:
-            return list(map(read, paths))
+    def side_by_side(self, read: Callable[[Item], Read], items: Sequence[Item]) -> list[Read]:
+        """Return the result of ``read`` for each item, in order; on object storage concurrently."""
+        if len(items) < 2 or self.location.is_folder:
+            return list(map(read, items))
         with ThreadPoolExecutor(_READERS) as pool:
-            return list(pool.map(read, paths))
+            return list(pool.map(read, items))
 
     def exists(self, path: str) -> bool:
         """Return whether a file exists."""
@@ -313,22 +314,23 @@ class Storage:
         """
         if not self.location.is_folder:
             return
-        files = {Path(self.location.uri(path)) for path in others}
         with self._syncing:  # a caller with nothing left to sync waits for those that sync
-            while self._unsynced:
-                files.add(self._unsynced.pop())
+            self._unsynced.update(Path(self.location.uri(path)) for path in others)
+            files = {*self._unsynced}
             for file in files:
                 _sync(file)
             for folder in {file.parent for file in files}:
                 self._sync_folder(folder)
+            # Only now, so that after an error the next call syncs them.
+            self._unsynced -= files
 
     def _sync_folder(self, folder: Path) -> None:
         """Sync the entries of a folder, and the entries of its parents if the folder may be new."""
         _sync(folder)
         while folder not in self._synced_folders and folder != folder.parent:
+            _sync(folder.parent)
             self._synced_folders.add(folder)
             folder = folder.parent
-            _sync(folder)
 
 
 def _sync(place: Path) -> None:

@@ -1,10 +1,8 @@
 """Deletion of files that no row names and that have been out of use for the grace period.
 
 The grace period protects imports that started, and servers that last refreshed, before a file went
-out of use. In each table a file is out of use from the commit that unlists it; a file that no
-commit ever listed, from its modification time. Such leftovers of failed imports could only be
-needed by a running import, which keeps writing files: if none was written for an hour, they can be
-deleted.
+out of use: in each table from the commit that unlists it; for a file that no commit ever listed,
+left by a failed import, from its modification time.
 
 Files that are already out of use are deleted before any file is written, so that a vacuum can free
 a full disk.
@@ -12,14 +10,18 @@ a full disk.
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from time import time
 
 import msgspec
+import pyarrow.compute as pc
+from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import CatalogTable, TableFile
-from snapshots.catalog.removal import Contents, OldChanges, unnamed
+from snapshots.catalog.delta import CatalogTable, Mark
+from snapshots.catalog.history_tables import HistoryTables, are_of, texts_of
+from snapshots.catalog.removal import Contents
 from snapshots.catalog.storage import FileStat, translated
 from snapshots.errors import InvalidArgument
 from snapshots.sources.reports import Progress, Report
@@ -28,7 +30,6 @@ MIN_AGE = timedelta(hours=1)
 MAX_AGE = timedelta(days=7)
 """After this time a table's log may no longer state when a file was unlisted."""
 
-_HOURS_OF_LEFTOVERS = MIN_AGE // timedelta(hours=1)
 _DELETERS = 8
 _WRITTEN, _UNFINISHED = ".parquet", ".tmp"
 """The suffixes of the files that cachelog writes; other files are never deleted."""
@@ -37,11 +38,12 @@ _WRITTEN, _UNFINISHED = ".parquet", ".tmp"
 class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     """The actual effect of a vacuum, or with a dry run the expected one.
 
-    ``files`` and ``num_bytes`` are the deleted files, by table. ``struck_off`` are contents that no
-    row names and whose grace period starts now. ``relisted`` are contents that rows name and that
-    were missing from the table's log. ``num_pairs`` is the number of removed pairs that are no
-    longer neighbours, and ``num_rows`` the number of removed rows of changes and hashes of pairs
-    that were removed earlier.
+    - files: The deleted files, by table.
+    - num_bytes: Their sizes, by table.
+    - struck_off: The contents that no row names and whose grace period starts now.
+    - relisted: The contents that rows name and that were missing from the table's log.
+    - num_pairs: The number of removed pairs that are no longer neighbours.
+    - num_rows: The number of removed rows of changes and hashes of pairs that were removed earlier.
     """
 
     files: Mapping[str, tuple[str, ...]]
@@ -86,22 +88,23 @@ class _Vacuum:
     ) -> None:
         self._catalog = catalog
         self._contents = Contents(catalog.location)
-        self._storage = self._contents.storage
+        self._history = HistoryTables(self._contents.storage)
         self._hours = older_than // timedelta(hours=1)
         self._until = time() - older_than.total_seconds()
-        self._unfinished_until = time() - min(older_than, MIN_AGE).total_seconds()
         self._progress = progress
         self._dry_run = dry_run
-        self._old = OldChanges(self._storage, self._hours, progress, dry_run=dry_run)
         self._files: dict[str, dict[str, FileStat]] = {}
 
     def run(self) -> Vacuumed:
         self._delete_unused()
-        struck_off = self._struck_off()
+        # Recent files may belong to an import that has not named them yet.
+        struck = self._contents.strike_off(
+            lambda file: file.added_at < self._until, dry_run=self._dry_run
+        )
         relisted = () if self._dry_run else tuple(self._contents.relist())
-        self._catalog.refresh()
-        pairs = set(self._catalog.history.pairs)
-        num_pairs, num_rows = self._old.forget(pairs), self._old.drop(pairs)
+        num_rows, num_pairs = self._drop_changes(), self._forget_pairs()
+        if not self._dry_run:
+            self._history.merge()
         if not self._hours:  # in this case files that just went out of use are deleted too
             self._delete_unused()
         return Vacuumed(
@@ -110,14 +113,66 @@ class _Vacuum:
                 name: sum(file.size for file in files.values())
                 for name, files in self._files.items()
             },
-            struck_off=struck_off,
+            struck_off=tuple(sorted({file.partition or "" for file in struck})),
             relisted=relisted,
             num_pairs=num_pairs,
             num_rows=num_rows,
         )
 
+    # A server that has not refreshed may still consider a pair stored. Therefore a vacuum only
+    # removes the pair; its rows in `changes` and `hashes` are removed by the next vacuum.
+
+    def _forget_pairs(self) -> int:
+        """Remove pairs that are no longer neighbours; return their number."""
+        self._catalog.refresh()
+        neighbours = texts_of(self._catalog.history.pairs)
+        return self._history.table.drop_rows(
+            lambda rows: pc.invert(are_of(rows, neighbours)),
+            added_before=self._until,
+            dry_run=self._dry_run,
+        )
+
+    def _drop_changes(self) -> int:
+        """Remove the rows of pairs that were removed before; return their number.
+
+        Recent rows may belong to an import that has not stored its pairs yet.
+        """
+        self._history.refresh()
+        stored = texts_of(self._history.counts)
+        hashes_seen = self._mark_of(self._history.hashes)
+        num_rows = self._history.changes.drop_rows(
+            lambda rows: pc.invert(are_of(rows, stored)),
+            added_before=self._until,
+            dry_run=self._dry_run,
+        )
+        if not num_rows or self._dry_run:
+            return num_rows
+        # An import that adds rows meanwhile adds to both tables, and then no hash is removed.
+        needless = self._history.hashes.query(
+            "SELECT hash FROM hashes WHERE hash NOT IN (SELECT hash FROM changes)",
+            self._history.changes,
+        )["hash"].combine_chunks()
+        return num_rows + self._history.hashes.drop_rows(
+            lambda rows: pc.is_in(rows["hash"], needless),
+            added_before=self._until,
+            seen=hashes_seen,
+        )
+
+    def _mark_of(self, table: CatalogTable) -> Mark | None:
+        with suppress(TableNotFoundError):
+            table.current()
+            return table.mark()
+        return None
+
     def _delete_unused(self) -> None:
-        tables = [self._contents.revisions, self._contents.specs, *self._old.tables]
+        history = self._history
+        tables = [
+            self._contents.rows.table,
+            self._contents.table,
+            history.table,
+            history.changes,
+            history.hashes,
+        ]
         for number, table in enumerate(tables):
             self._progress("looking for files", number, len(tables))
             unused = self._deletable(table)
@@ -127,48 +182,22 @@ class _Vacuum:
 
     def _deletable(self, table: CatalogTable) -> dict[str, FileStat]:
         """Return the files in a table's folder that have been out of use for long enough."""
-        existing = self._storage.find(table.name)
+        existing = self._contents.storage.find(table.name)
         unused = table.out_of_use(self._hours)
-        hours = min(self._hours, _HOURS_OF_LEFTOVERS)
-        leftovers = table.out_of_use(hours) - table.out_of_use(hours, with_others=False)
-        if leftovers and not self._is_written_to(table, existing):
-            unused |= leftovers
         # Read last, so that files that rows name by now are preserved.
-        named = self._contents.named_files()
+        self._contents.rows.refresh()
+        named = self._contents.rows.named_files
         return {
             path: file
             for path, file in existing.items()
             if (path in unused and path not in named and path.endswith(_WRITTEN))
-            or (path.endswith(_UNFINISHED) and file.written_at < self._unfinished_until)
+            or (path.endswith(_UNFINISHED) and file.written_at < self._until)
         }
-
-    def _is_written_to(self, table: CatalogTable, existing: Mapping[str, FileStat]) -> bool:
-        """Return whether an import may be writing files that it has not listed yet."""
-        table.current()
-        listed = {file.path for file in table.files()}
-        return any(
-            file.written_at >= self._unfinished_until
-            and path.endswith(_WRITTEN)
-            and not path.startswith("_")
-            and path not in listed
-            for path, file in existing.items()
-        )
 
     def _delete(self, table: str, files: Mapping[str, FileStat]) -> None:
         if self._dry_run:
             return
         paths = [f"{table}/{path}" for path in files]
         with ThreadPoolExecutor(_DELETERS) as pool:
-            for number, _ in enumerate(pool.map(self._storage.remove, paths), 1):
+            for number, _ in enumerate(pool.map(self._contents.storage.remove, paths), 1):
                 self._progress(f"deleting files of {table}", number, len(paths))
-
-    def _struck_off(self) -> tuple[str, ...]:
-        # Recent files may belong to an import that has not named them yet.
-        def is_old(file: TableFile) -> bool:
-            return file.added_at < self._until
-
-        if self._dry_run:
-            struck = list(filter(is_old, unnamed(self._contents.listed(), self._contents.named())))
-        else:
-            struck = self._contents.strike_off(is_old)
-        return tuple(sorted({file.partition or "" for file in struck}))

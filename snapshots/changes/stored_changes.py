@@ -357,17 +357,15 @@ _REASONS = pa.array([reason.value for reason in REASONS])
 class StoredChanges(msgspec.Struct, frozen=True):
     """The changes of a pair as rows of ``CHANGES``, sorted by package and hash, and their counts.
 
-    ``packages`` are the changed packages in natural order. ``story`` is the text of the column of
-    that name, if the pair has one. ``causes`` is None if causes were not computed. ``cells`` are
-    the result of ``stored_cells``.
+    ``packages`` are the changed packages in natural order. ``cells`` are the result of
+    ``stored_cells``.
     """
 
     pair: Pair
     rows: pa.Table
     counts: PairCounts
     packages: tuple[PackageCounts, ...]
-    story: str | None = None
-    causes: tuple[StoredCause, ...] | None = None
+    causes: tuple[StoredCause, ...] = ()
     package_causes: tuple[PackageCause, ...] = ()
     cells: pa.StructArray = NO_CELLS
 
@@ -407,12 +405,9 @@ def comparisons_table(
         counts_row(changes.pair, changes.counts)
         | {
             "packages": msgspec.to_builtins(changes.packages),
-            "story": changes.story,
             "causes": msgspec.to_builtins(changes.causes),
-            "package_causes": (
-                None if changes.causes is None else msgspec.to_builtins(changes.package_causes)
-            ),
-            "causes_format": None if changes.causes is None else CAUSES_FORMAT,
+            "package_causes": msgspec.to_builtins(changes.package_causes),
+            "causes_format": CAUSES_FORMAT,
             "made_by": made_by,
             "made_at": made_at,
         }

@@ -271,7 +271,7 @@ def _named_by_edges(
 
 @cache
 def _empty_frame() -> Frame:
-    return Frame(with_columns(pa.table({}), SPECS.names), "", in_cache=False)
+    return Frame(SPECS.empty_table(), "", in_cache=False)
 
 
 def _distinct(array: pa.Array) -> tuple[Numbers, Sequence[str]]:

@@ -227,6 +227,20 @@ class EntryStory(msgspec.Struct, frozen=True):
     known_since: datetime | None = None
 
 
+NUM_STORIES = 5
+"""Number of newest revisions whose entries have a story; the other entries have numbers."""
+
+
+def neighbours_in_feed(history: History, series: str) -> list[Neighbours]:
+    """Return the neighbours whose stories the feed of a series includes, newest first."""
+    newest = history.neighbours(series)[::-1][:NUM_STORIES]
+    return [
+        neighbours
+        for neighbours in newest
+        if neighbours.base is not None and neighbours.pair.base != neighbours.pair.head
+    ]
+
+
 def series_feed(
     history: History,
     series: str,

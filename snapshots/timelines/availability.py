@@ -1,7 +1,7 @@
 """Availability of a package in the history: spans of a cell of its coverage in each series."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -11,12 +11,10 @@ import pyarrow.compute as pc
 
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.stored_changes import CAUSES_FORMAT
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import natural_order
 from snapshots.spack.versions import version_key
-from snapshots.tables import CELL
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Cell = Mapping[CoverageDimension, str]
@@ -76,29 +74,21 @@ class _Change(msgspec.Struct, frozen=True):
 class PackageCells:
     """The changes of the cells of a package, in all series of a history.
 
-    ``tables`` are rows of the table ``comparisons`` with the columns ``cells`` and
-    ``causes_format``. If several rows have the same pair, only one is used.
+    ``rows`` are those of the table ``comparisons`` with the column ``cells``, one per pair.
     """
 
-    def __init__(self, tables: Iterable[pa.Table], name: str, history: History) -> None:
+    def __init__(self, rows: pa.Table, name: str, history: History) -> None:
         self._history = history
-        self._changes: dict[Pair, list[_Change]] = {}
-        for table in tables:
-            lists = table["cells"].combine_chunks()
-            items = lists.values
-            packages = items.field("package")
-            if not pa.types.is_dictionary(packages.type):
-                packages = packages.dictionary_encode()
-            code = pc.index(packages.dictionary, name).as_py()
-            own = np.flatnonzero(packages.indices.to_numpy(zero_copy_only=False) == code)
-            columns = items.take(pa.array(own)).cast(CELL).flatten()[1:]
-            changes = [*map(_Change, *(column.to_pylist() for column in columns))]
-            bounds = pairwise(np.searchsorted(own, lists.offsets.to_numpy()).tolist())
-            pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
-            formats = table["causes_format"].to_pylist()
-            for pair, form, (start, end) in zip(pairs, formats, bounds, strict=True):
-                if form == CAUSES_FORMAT:
-                    self._changes[pair] = changes[start:end]
+        lists = rows["cells"].combine_chunks()
+        items = lists.values
+        own = np.flatnonzero(pc.equal(items.field("package"), name))
+        columns = items.take(pa.array(own)).flatten()[1:]
+        changes = [*map(_Change, *(column.to_pylist() for column in columns))]
+        bounds = pairwise(np.searchsorted(own, lists.offsets.to_numpy()).tolist())
+        pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
+        self._changes = {
+            pair: changes[start:end] for pair, (start, end) in zip(pairs, bounds, strict=True)
+        }
 
     @property
     def num_bytes(self) -> int:

@@ -4,7 +4,7 @@ All packages are computed from the packages that each pair changed. A single pac
 from the changes of its specs: a few thousand rows of millions.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -88,15 +88,12 @@ class _Walk(msgspec.Struct):
     gone_in: RevisionInfo | None = None
 
 
-def catalog_packages(tables: Iterable[pa.Table], history: History) -> dict[str, CatalogPackage]:
+def catalog_packages(rows: pa.Table, history: History) -> dict[str, CatalogPackage]:
     """Return all packages by name, in the order of their names.
 
-    ``tables`` are rows of the table ``comparisons`` of all pairs, with the column ``packages``.
+    ``rows`` are those of the table ``comparisons`` of all pairs, with the column ``packages``.
     """
-    changed: dict[Pair, list[_Changed]] = {}
-    for table in tables:
-        changed |= _changed(table)
-    return _catalog_packages(changed, history)
+    return _catalog_packages(_changed(rows), history)
 
 
 def _catalog_packages(

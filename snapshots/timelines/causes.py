@@ -13,12 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.stored_changes import CAUSES_FORMAT
 from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
-from snapshots.tables import COMPARISONS
 from snapshots.timelines.steps import Steps
 
 Numbers = npt.NDArray[np.int64]
@@ -87,29 +85,17 @@ _COUNTS = ("num_specs", "num_involved")
 class SeriesCauses:
     """The causes of all neighbours in a series, as a table with the ``place`` of their step.
 
-    ``tables`` are rows of the table ``comparisons`` with the columns ``causes`` and
-    ``causes_format``. If several rows have the same pair, only one is used.
+    ``rows`` are those of the table ``comparisons`` with the column ``causes``, one per pair.
     """
 
-    def __init__(self, tables: Iterable[pa.Table], series: str, history: History) -> None:
+    def __init__(self, rows: pa.Table, series: str, history: History) -> None:
         self.steps = steps = Steps.of(history, [series])
-        chosen: list[pa.Table] = []
-        at: list[int] = []
-        seen: set[Pair] = set()
-        for table in tables:
-            rows = table.filter(pc.equal(table["causes_format"], CAUSES_FORMAT))
-            pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-            numbers = []
-            for number, pair in enumerate(pairs):
-                places = () if pair in seen else steps.of_pair(pair)
-                seen.add(pair)
-                numbers += [number] * len(places)
-                at += places
-            chosen.append(rows.take(pa.array(numbers, pa.int64())))
-        of_steps = pa.concat_tables(chosen or [COMPARISONS.empty_table()])
+        pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
+        at = [*map(steps.of_pair, pairs)]
+        of_steps = rows.take(np.repeat(np.arange(len(rows)), list(map(len, at))))
         causes = of_steps["causes"].combine_chunks()
         of_items = pc.list_parent_indices(causes).to_numpy()
-        self._places = np.array(at, np.int64)[of_items]
+        self._places = np.array([*chain.from_iterable(at)], np.int64)[of_items]
         items = pa.Table.from_struct_array(causes.flatten())
         self._table = items.append_column("place", pa.array(self._places))
         self._taken = np.array(

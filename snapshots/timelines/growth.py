@@ -65,7 +65,7 @@ Counts = Mapping[SpecChangeReason, int]
 
 
 def count_returned(
-    new: Iterable[pa.Table], removed: Iterable[pa.Table], series: str, history: History
+    new: pa.Table, removed: pa.Table, series: str, history: History
 ) -> dict[RevisionInfo, Counts]:
     """Return the number of specs that returned in each revision, by the reason stored for them.
 
@@ -74,7 +74,7 @@ def count_returned(
     Revisions without returned specs are omitted.
     """
     steps = Steps.of(history, [series])
-    specs = {pair: items for rows in new for pair, items in _lists(rows, "new_specs")}
+    specs = dict(_lists(new, "new_specs"))
     of_pairs = [items.field("number").to_numpy() for items in specs.values()]
     numbers = np.unique(np.concatenate([np.empty(0, np.int64), *of_pairs]))
     if not len(numbers):
@@ -93,33 +93,32 @@ def count_returned(
     return returned
 
 
-def were_removed(removed: Iterable[pa.Table], hashes: pa.ChunkedArray) -> Mask:
+def were_removed(removed: pa.Table, hashes: pa.ChunkedArray) -> Mask:
     """Return a mask that selects the hashes that any pair removed.
 
     ``removed`` are rows of the table ``comparisons`` with the column ``removed_specs``.
     """
     numbers = numbers_of(hashes).view(np.int64)
     mask = np.zeros(len(numbers), np.bool_)
-    for chunk in (chunk for rows in removed for chunk in rows["removed_specs"].chunks):
+    for chunk in removed["removed_specs"].chunks:
         gone = chunk.flatten().to_numpy()
         mask |= np.isin(numbers, gone[indices_of(numbers, gone)])
     return mask
 
 
-def _first_removed(removed: Iterable[pa.Table], numbers: Signed, steps: Steps) -> Signed:
+def _first_removed(removed: pa.Table, numbers: Signed, steps: Steps) -> Signed:
     """Return for each number (in ascending order) the index of the step that first removed it.
 
     The index is ``len(steps)`` for a number that was never removed.
     """
     places = np.full(len(numbers), len(steps))
-    for rows in removed:
-        first_steps = (min(steps.of_pair(pair), default=len(steps)) for pair in _pairs(rows))
-        steps_of_rows = np.array([*first_steps], np.int64)
-        items, ends = _flat(rows["removed_specs"])
-        gone = items.to_numpy()
-        own = indices_of(numbers, gone)
-        at = np.searchsorted(numbers, gone[own])
-        np.minimum.at(places, at, steps_of_rows[np.searchsorted(ends, own, side="right")])
+    first_steps = (min(steps.of_pair(pair), default=len(steps)) for pair in _pairs(removed))
+    steps_of_rows = np.array([*first_steps], np.int64)
+    items, ends = _flat(removed["removed_specs"])
+    gone = items.to_numpy()
+    own = indices_of(numbers, gone)
+    at = np.searchsorted(numbers, gone[own])
+    np.minimum.at(places, at, steps_of_rows[np.searchsorted(ends, own, side="right")])
     return places
 
 

@@ -17,7 +17,7 @@ from schema.api import API
 from schema.context import Context
 from schema.limits import Limits
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswers
+from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
 from tests.benchmarks.cost_queries import DOCUMENTS, IN_REVISION, OF_CATALOG, OF_COMPARISON
 from tests.benchmarks.measurements import Measurement, Target, measure, set_aside
@@ -31,7 +31,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
     """Measure the time per unit of each query, with all its data in memory."""
     catalog = plan.data.opened()
     library, api = Library(catalog), API(Limits(max_cost=10**9, max_answer_bytes=10**10))
-    sources = Sources(catalog, library, HistoryAnswers(catalog, library))
+    sources = Sources(catalog, library, HistoryCache(catalog, library))
     base, head = plan.data.digests()
     queries = {name: f"{{ revision {{ {text} }} }}" for name, text in IN_REVISION.items()}
     for name, text in OF_COMPARISON.items():
@@ -60,7 +60,7 @@ class Sources(NamedTuple):
 
     catalog: Catalog
     library: Library
-    answers: HistoryAnswers
+    answers: HistoryCache
 
 
 def _microseconds_per_unit(api: API, sources: Sources, text: str) -> float:

@@ -4,7 +4,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
-from snapshots.catalog import delta, whole_table
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
@@ -47,8 +47,8 @@ def publish_together(location: str, number: int, barrier: Barrier, result: Conne
 
 def publish_and_merge(location: str, first: int, last: int, barrier: Barrier) -> None:
     """Publish states, and merge the files of the table of revisions every few states."""
-    whole_table._MAX_FILES = 3
-    delta._CHECKPOINT_EVERY = 4
+    delta.MIN_FILES = 3
+    delta.CHECKPOINT_EVERY = 4
     barrier.wait()
     for number in range(first, last):
         publish_state(Catalog(location), number)

@@ -141,7 +141,7 @@ def find_last_seen(
         return None
     try:
         opened = opened.complete()
-        histories = opened.library.history_queries.hash_histories(opened.history, names)
+        histories = opened.library.history_queries.hash_histories(opened.history, names.items())
     except (CatalogError, IncompleteHistory) as error:
         note(f"It is unknown when they were last there: {error}")
         return None

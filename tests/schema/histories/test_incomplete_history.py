@@ -10,7 +10,7 @@ import pytest
 
 from schema.context import Context
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswers
+from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.history_queries import missing_pairs
 from snapshots.errors import CatalogError
 from tests.schema.default_api import api
@@ -50,7 +50,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def answered_within(world: World, text: str, fill_seconds: float) -> dict[str, Any]:
     """Return the response to a query that may compute missing changes for some seconds."""
-    answers = HistoryAnswers(world.catalog, world.library, fill_seconds=fill_seconds)
+    answers = HistoryCache(world.catalog, world.library, fill_seconds=fill_seconds)
     context = Context(world.catalog, world.library, answers=answers)
     return plain(api.execute(text, context=context))
 

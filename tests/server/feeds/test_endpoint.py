@@ -23,14 +23,13 @@ from server.asgi.single_flight import SingleFlight
 from server.feeds import FeedsEndpoint
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import HistoryAnswers
+from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
 from snapshots.demo import develop_history, history
 from snapshots.errors import CatalogError, IncompleteHistory
 from tests.server.commands import succeed
 from tests.server.pages.recipes import REPOSITORY, import_recipes
 from tests.server.servers import application
-from tests.snapshots.catalog.expected_histories import forget_stories
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
@@ -47,7 +46,7 @@ class FeedsOf:
         self.catalog = Catalog(str(folder))
         self.catalog.refresh(missing_ok=True)
         self.library = Library(self.catalog)
-        history = HistoryAnswers(self.catalog, self.library)
+        history = HistoryCache(self.catalog, self.library)
         self.queries = mock.Mock(wraps=history.get)
         history.get = self.queries  # type: ignore[method-assign]
         self.lanes = Lanes.of_server()
@@ -214,7 +213,6 @@ async def test_unreadable_content_has_no_story(
 ) -> None:
     """The feed has numbers but no story, and is not cached, as the content may be repaired."""
     Catalog(str(tmp_path)).publish(SMALL)
-    forget_stories(str(tmp_path))
     feeds = FeedsOf(tmp_path)
     files = {path: path.read_bytes() for path in (tmp_path / "specs").rglob("*.parquet")}
 
@@ -235,11 +233,8 @@ async def test_unreadable_content_has_no_story(
     assert caplog.records
 
 
-async def test_repeated_contents_have_their_own_stories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two steps between the same contents are two entries; stored stories need no explanation."""
-    monkeypatch.setattr(Library, "explain", None)
+async def test_repeated_contents_have_their_own_stories(tmp_path: Path) -> None:
+    """Two steps between the same contents are two entries."""
     contents = [a_spec("1")], [a_spec("2")]
     days = [a_snapshot(contents[number % 2], taken_at=day(number)) for number in range(4)]
     Catalog(str(tmp_path)).publish(days)

@@ -1,6 +1,5 @@
-"""Fixtures: a small catalog, processes that import, contents that share their rows."""
+"""Fixtures: a small catalog, and processes that import."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,16 +7,8 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
-from tests.snapshots import overlays
 from tests.snapshots.removal_catalogs import published
 from tests.snapshots.templates import copied
-
-
-@pytest.fixture
-def laid_always() -> Iterator[None]:
-    """Store every content as an overlay if possible, regardless of its size."""
-    with overlays.laid_always():
-        yield
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from itertools import pairwise, starmap
 from pathlib import Path
 from random import Random
 
-from deltalake import DeltaTable, write_deltalake
-
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.contents import Snapshot
@@ -67,13 +65,6 @@ def forget(catalog: Catalog, *tables: str) -> None:
     """Remove tables of a catalog."""
     for table in tables:
         shutil.rmtree(Path(catalog.location) / table, ignore_errors=True)
-
-
-def forget_stories(location: str) -> None:
-    """Convert a catalog to the form before stories were stored."""
-    table = DeltaTable(f"{location}/comparisons")
-    rows = table.to_pyarrow_table().drop(["story"])
-    write_deltalake(table.table_uri, rows, mode="overwrite", schema_mode="overwrite")
 
 
 def states(*labels: str) -> list[Snapshot]:

@@ -59,7 +59,7 @@ def stored(catalog: Path) -> tuple[set[str], set[RevisionInfo], set[Any]]:
     """Return the files of contents, all rows of revisions, and the stored pairs."""
     opened = Catalog(str(catalog))
     opened.refresh(missing_ok=True)
-    files = {file.path for digest in opened.history.digests for file in opened.files_of(digest)}
+    files = {file.path for file in map(opened.file_of, opened.history.digests) if file}
     rows = {replace(row, published_at=MOMENT) for row in opened.history.revisions}
     return files, rows, set(opened.changes.counts)
 

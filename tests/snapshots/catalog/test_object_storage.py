@@ -16,14 +16,13 @@ from snapshots.catalog.removal import plan, remove
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError, NoCatalog
-from tests.snapshots import overlays
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.factories import day
 from tests.snapshots.importers import TAGS, publish_state, publish_together, specs_of
 from tests.snapshots.removal_catalogs import loaded, publish, rows
 
-HISTORY_REQUESTS = 8
-"""Maximum number of requests for a timeline: the state of the table, and one file per run."""
+HISTORY_REQUESTS = 12
+"""Maximum number of requests for a timeline: the state of the table, and parts of two files."""
 
 
 pytestmark = pytest.mark.usefixtures("bucket")
@@ -31,13 +30,12 @@ pytestmark = pytest.mark.usefixtures("bucket")
 
 @pytest.fixture(scope="module")
 def published(bucket: Emulator) -> str:
-    """Return a catalog of two states, the newer one an overlay; only the first import probes."""
+    """Return a catalog of two states; only the first import probes the store."""
     location = "s3://bucket/published"
-    with overlays.laid_always():
-        for number, is_probed in ((0, True), (1, False)):
-            before = bucket.num_requests()
-            publish(Catalog(location), number, number)
-            assert any("_probe-" in request for request in bucket.requests()[before:]) == is_probed
+    for number, is_probed in ((0, True), (1, False)):
+        before = bucket.num_requests()
+        publish(Catalog(location), number, number)
+        assert any("_probe-" in request for request in bucket.requests()[before:]) == is_probed
     paths = Storage(parse_location("s3://bucket")).find("published")
     tables = {"revisions", "specs", "comparisons", "changes", "hashes"}
     assert {path.partition("/")[0] for path in paths} == tables
@@ -53,18 +51,13 @@ def copy_objects(location: str, name: str) -> str:
 
 
 def test_few_requests_load_a_content(published: str, bucket: Emulator) -> None:
-    """One request per content that has rows of it, regardless of the number of contents."""
+    """One request, regardless of the number of contents."""
     reader = Catalog(published)
-    newest, oldest = reader.require_history().of_tag("develop")
-    assert [newest.num_specs, oldest.num_specs] == [11, 10]
-    for revision, read in ((oldest, [oldest]), (newest, [oldest, newest])):
+    for revision in reader.require_history().of_tag("develop"):
         before = bucket.num_requests()
         assert len(reader.reader().side(revision.digest).frame) == revision.num_specs
-        requests = bucket.requests()[before:]
-        assert {request.partition("digest=")[2].partition("/")[0] for request in requests} == {
-            content.digest for content in read
-        }
-        assert len(requests) == len(read)
+        (request,) = bucket.requests()[before:]
+        assert f"digest={revision.digest}/" in request
 
 
 def test_few_requests_read_the_history(published: str, bucket: Emulator) -> None:

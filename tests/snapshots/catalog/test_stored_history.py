@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -23,7 +22,6 @@ from snapshots.catalog.pairs import changes_of_pairs, store_all
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
-from snapshots.history import Pair
 from snapshots.models import NOTHING
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
@@ -156,30 +154,12 @@ def drop_columns(location: str, table: str) -> None:
     write_deltalake(f"{location}/{table}", rows.drop_columns(["packages", "new_specs"]))
 
 
-def append_without_packages(location: str, table: str) -> None:
-    """Append rows without a column that is read on demand."""
-    rows = DeltaTable(f"{location}/{table}").to_pyarrow_table().drop_columns(["packages"])
-    write_deltalake(f"{location}/{table}", rows, mode="append", schema_mode="merge")
-
-
-def write_nulls(location: str, table: str, value: list[None] | None) -> None:
-    """Replace each list of removed specs, or each of its items, by null."""
-    rows = DeltaTable(f"{location}/{table}").to_pyarrow_table()
-    lists = pa.array([value] * len(rows), pa.list_(pa.int64()))
-    place = rows.column_names.index("removed_specs")
-    changed = rows.set_column(place, "removed_specs", lists)
-    write_deltalake(f"{location}/{table}", changed, mode="overwrite")
-
-
 DAMAGES: list[tuple[str, Callable[[str, str], None], str]] = [
-    *((table, reverse_files, f"{table}/.* does not have the bytes") for table in TABLES),
+    *((table, reverse_files, f"the table {table} cannot be read: ") for table in TABLES),
     ("changes", remove_table, "the table changes is missing"),
     ("hashes", remove_table, "the table hashes is missing"),
     ("hashes", break_log, "hashes/_delta_log"),
-    ("comparisons", drop_columns, "it has no column packages, new_specs"),
-    ("comparisons", append_without_packages, "packages"),
-    ("comparisons", partial(write_nulls, value=None), "comparisons lacks values of removed_specs"),
-    ("comparisons", partial(write_nulls, value=[None]), "comparisons lacks values of removed_spe"),
+    ("comparisons", drop_columns, "No field named packages"),
 ]
 
 
@@ -203,7 +183,7 @@ def test_damage(
     reader.refresh()
     prepare(reader)  # which leaves the error to the first query
     library, history = Library(reader), reader.history
-    with pytest.raises(CatalogError, match=f"{reason}.*; remove the tables comparisons, changes"):
+    with pytest.raises(CatalogError, match=f"{reason}.*;? remove the tables comparisons, changes"):
         _ = (
             library.history_queries.hash_history(history, hash_of("a")),
             library.history_queries.package_counts(history.pairs),
@@ -229,12 +209,15 @@ def test_files_that_another_tool_merged(catalog: Catalog) -> None:
 
 def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Revisions are published although their changes cannot be stored."""
+    append = delta.CatalogTable.append
 
-    def failing(*_: object) -> None:
-        raise OSError(28, "No space left on device", "changes")
+    def failing(table: delta.CatalogTable, rows: pa.Table) -> None:
+        if table.name == "changes":
+            raise OSError(28, "No space left on device", "changes")
+        append(table, rows)
 
     with monkeypatch.context() as patch:
-        patch.setattr("snapshots.catalog.sorted_table.SortedTable.append", failing)
+        patch.setattr("snapshots.catalog.delta.CatalogTable.append", failing)
         (made,) = catalog.publish(states("ab"))
         assert made.not_stored is not None
         assert "No space left on device" in made.not_stored
@@ -272,7 +255,7 @@ def test_prepared_queries_open_no_table(catalog: Catalog, monkeypatch: pytest.Mo
     Catalog(catalog.location).publish(states("ab", "bc"))
     catalog.refresh()
     prepare(catalog)
-    monkeypatch.setattr(delta, "query_table", None)
+    monkeypatch.setattr(delta, "DeltaTable", None)
     assert Library(catalog).history_queries.hash_history(catalog.history, hash_of("c")) is not None
     assert not missing_pairs(catalog, catalog.history)
 
@@ -331,7 +314,7 @@ def test_filling_in_processes(catalog: Catalog) -> None:
     """The result equals that of one process; unreadable contents are returned."""
     made = states(*(f"a{letter}" for letter in "bcdefg"))
     catalog.publish(made)
-    expected, stories = dict(catalog.changes.counts), stories_of(catalog)
+    expected = dict(catalog.changes.counts)
     forget(catalog, *TABLES)
     folder = Path(catalog.location) / "specs" / f"digest={made[3].content.digest}"
     (file,) = folder.glob("*.parquet")
@@ -344,14 +327,6 @@ def test_filling_in_processes(catalog: Catalog) -> None:
     file.write_bytes(whole)
     assert fill(catalog, missing_pairs(catalog, catalog.history), jobs=2).num_made == 2
     assert dict(catalog.changes.counts) == expected
-    assert stories_of(catalog) == stories
-
-
-def stories_of(catalog: Catalog) -> dict[Pair, str]:
-    """Return the stored stories of pairs of develop."""
-    stories = Library(catalog).history_queries.stored_stories(catalog.history.neighbours("develop"))
-    assert stories
-    return stories
 
 
 def test_filling_changes_the_state(catalog: Catalog) -> None:

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from datetime import timedelta
 from random import Random
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.overlays import by_owner
 from snapshots.catalog.removal import plan, remove
 from snapshots.catalog.retention import choose, parse_policy
 from snapshots.catalog.verification import verify
@@ -22,7 +20,6 @@ from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_snapshot, day, seeded
-from tests.snapshots.overlays import laid_always
 from tests.snapshots.removal_catalogs import clean, grow_old, hours_ago, listed, rows, stored
 from tests.snapshots.templates import reopened
 from tests.snapshots.timelines.generated_histories import HASHES, TAGS, _state
@@ -89,7 +86,7 @@ class Run:
             return
         clean(self.catalog, timedelta(0))
         digests = self.catalog.history.digests
-        named = {file.path for digest in digests for file in self.catalog.files_of(digest) or ()}
+        named = {file.path for file in map(self.catalog.file_of, digests) if file}
         assert stored(self.catalog) == named
         self.catalog.refresh()
         assert set(self.catalog.changes.counts) <= set(self.catalog.history.pairs)
@@ -102,10 +99,7 @@ class Run:
         history = read.history
         assert rows(read) == self.expected
         assert verify(read.location).is_sound
-        files = {
-            digest: read.files_of(digest) for digest in history.digests if read.files_of(digest)
-        }
-        assert listed(read) == {*by_owner(files)}
+        assert listed(read) == {it for it in history.digests if read.file_of(it)}
         assert missing_pairs(read, history) == []
         past = HistoryQueries(
             history, {digest: self.contents[digest] for digest in history.digests}
@@ -120,12 +114,10 @@ class Run:
 @given(
     random=seeded(lambda random: random),
     steps=st.lists(st.integers(0, 9), max_size=9),
-    is_laid=st.booleans(),
 )
-def test_random_sequences(random: Random, steps: list[int], *, is_laid: bool) -> None:
-    """Rows, contents and answers equal those of the model, also with overlays."""
-    laying = laid_always() if is_laid else nullcontext()
-    with tempfile.TemporaryDirectory() as folder, laying:
+def test_random_sequences(random: Random, steps: list[int]) -> None:
+    """Rows, contents and answers equal those of the model."""
+    with tempfile.TemporaryDirectory() as folder:
         run = Run(f"{folder}/catalog", random)
         kinds: list[Callable[[], None]] = [
             *[run.publish] * 5,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from snapshots.catalog import history_queries as catalog_returned
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import HistoryQueries, fill, missing_pairs
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.contents import Content
@@ -98,7 +98,7 @@ def test_newest_contents_are_read_without_stored_changes(
     """The answer is computed again once all changes are stored."""
     monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 2)
     a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
-    earlier = HistoryQueries(catalog).earlier_contents(catalog.history, base, head)
+    earlier = Library(catalog).history_queries.earlier_contents(catalog.history, base, head)
     assert earlier.digests == (b.digest, a.digest)  # each once, and not that of base
     monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 1)
     older = forget_changes(catalog)

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
-from snapshots.catalog import whole_table
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError, NoCatalog
 from snapshots.models import Spec
@@ -50,7 +50,7 @@ def content_file(catalog: Catalog, number: int) -> tuple[str, Path]:
 
 def test_flipped_bits(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each flipped bit of a stored file is detected, also in merged files."""
-    monkeypatch.setattr(whole_table, "_MAX_FILES", 3)
+    monkeypatch.setattr(delta, "MIN_FILES", 3)
     publish(catalog, 3, 3)
     listed = DeltaTable(f"{catalog.location}/revisions").file_uris()
     files = [*stored_files(Path(catalog.location, "specs")), *map(Path, listed)]

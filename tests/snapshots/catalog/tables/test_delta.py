@@ -1,15 +1,19 @@
 """A Delta table with several concurrent writers."""
 
+import os
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
+from msgspec.structs import replace
 
-from snapshots.catalog import delta
-from snapshots.catalog.delta import CatalogTable, TableLog, add_action, query_table
+from snapshots.catalog import delta, parquet
+from snapshots.catalog.delta import CatalogTable, TableFile, TableLog, add_action, files_to_merge
 from snapshots.catalog.parquet import named_by_bytes, to_parquet
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
@@ -83,7 +87,7 @@ def test_commit_after_others_removed_earlier_ones(storage: Storage) -> None:
     things.prepare()
     add(storage, things, 1)
     error = DeltaError("Kernel error: File not found: 00000000000000000006.json")
-    with mock.patch.object(delta, "query_table", side_effect=error):
+    with mock.patch.object(delta, "DeltaTable", side_effect=error):
         add(storage, things, 2)
     add(storage, things, 3)
     assert len(things.files()) == 3
@@ -105,21 +109,107 @@ def test_files_that_are_removed_while_a_log_is_read(storage: Storage) -> None:
 
 
 def test_commits_that_are_removed_while_a_table_is_opened(storage: Storage) -> None:
-    """The table is opened again, some times; other errors, and a missing table, are raised."""
-    uri = storage.location.uri("things")
+    """The table is opened again, some times; a missing table is not."""
     table(storage).prepare()
     problems = [DeltaError("File not found"), DeltaError("File not found")]
 
-    def version(opened: DeltaTable) -> int:
+    def opened(*arguments: Any, **named: Any) -> DeltaTable:
         if problems:
             raise problems.pop()
-        return opened.version()
+        return DeltaTable(*arguments, **named)
 
-    assert query_table(uri, version) == 0
-    assert not problems
-    problems = [DeltaError("broken")] * 20
-    with pytest.raises(DeltaError, match="broken"):
-        query_table(uri, version)
-    assert 10 < len(problems) < 19
+    with mock.patch.object(delta, "DeltaTable", opened):
+        assert table(storage).current().version() == 0
+        assert not problems
+        problems += [DeltaError("broken")] * 20
+        with pytest.raises(CatalogError, match="log of the table things cannot be read: broken"):
+            table(storage).current()
+        assert 6 < len(problems) < 10
     with pytest.raises(TableNotFoundError):
-        query_table(storage.location.uri("nothing"), version)
+        CatalogTable(storage, "nothing", SCHEMA).current()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "merged"),
+    [
+        ([1] * 7, []),
+        ([1] * 8, [1] * 8),
+        ([20, *[1] * 7], [1] * 7),
+        ([14, *[1] * 7], [14, *[1] * 7]),
+        ([2200, 730, 243, 81, 27, 3, 3, 3], [3, 3, 3]),
+        ([2200, 730, 243, 81, 27, 9, 3, 1], []),
+    ],
+)
+def test_files_to_merge(sizes: list[int], merged: list[int]) -> None:
+    """Those with at most twice the rows of all smaller ones, once there are eight."""
+    files = [TableFile(str(place), 1, num_rows=size) for place, size in enumerate(sizes)]
+    assert [file.num_rows for file in files_to_merge(files)] == merged
+
+
+def test_large_files_are_not_merged() -> None:
+    """They are left to themselves, so that a merge fits in memory."""
+    large = TableFile("large", 64 << 20, num_rows=1)
+    small = [TableFile(str(place), 1, num_rows=1) for place in range(7)]
+    assert files_to_merge([large, *small]) == ()
+    assert files_to_merge([large, *small, replace(small[0], path="7")]) == [
+        *small,
+        replace(small[0], path="7"),
+    ]
+
+
+def test_merged_rows_are_sorted(storage: Storage) -> None:
+    """They are those of the merged files, in one file."""
+    things = CatalogTable(storage, "things", SCHEMA, sorted_by=["key"])
+    for number in range(8):
+        keys = [f"{(number * 5 + place) % 8}" for place in range(3)]
+        things.append(pa.table({"key": keys, "value": [number] * 3}, schema=SCHEMA))
+    expected = sorted(things.read().to_pylist(), key=str)
+    things.merge()
+    (uri,) = DeltaTable(storage.location.uri("things")).file_uris()
+    rows = pq.read_table(uri)
+    assert rows["key"].to_pylist() == sorted(rows["key"].to_pylist())
+    assert sorted(things.read().to_pylist(), key=str) == expected
+    assert things.query("SELECT count(*) AS num FROM things WHERE key = '3'")["num"][0].as_py() == 3
+
+
+def test_merge_during_a_commit_of_others(storage: Storage) -> None:
+    """It leaves their rows and its own files untouched."""
+    things, other = table(storage), table(storage)
+    for number in range(8):
+        things.append(pa.table({"key": ["a"], "value": [number]}, schema=SCHEMA))
+    read = parquet.from_parquet
+
+    def read_late(*arguments: Any, **named: Any) -> pa.Table:
+        if len(values(storage)) == 8:
+            other.append(pa.table({"key": ["b"], "value": [8]}, schema=SCHEMA))
+        return read(*arguments, **named)
+
+    with mock.patch.object(delta, "from_parquet", read_late):
+        things.merge()
+    assert values(storage) == [*range(9)]
+    listed = {uri.rpartition("/")[2] for uri in table(storage).current().file_uris()}
+    assert {*storage.data_files("things")} == listed
+
+
+def test_failed_sync_is_repeated(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that a failing sync did not reach are synced by the next commit, or nothing is."""
+    things = table(storage)
+    things.prepare()
+    things.append(pa.table({"key": ["a"], "value": [1]}, schema=SCHEMA))
+    real, synced = os.fsync, list[str]()
+    failures = [OSError(5, "Input/output error")]
+
+    def fsync(descriptor: int) -> None:
+        if failures:
+            raise failures.pop()
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(CatalogError, match="Input/output error"):
+        things.append(pa.table({"key": ["a"], "value": [2]}, schema=SCHEMA))
+    assert values(storage) == [1]
+    things.append(pa.table({"key": ["a"], "value": [3]}, schema=SCHEMA))
+    assert values(storage) == [1, 3]
+    existing = {storage.location.uri(f"things/{path}") for path in storage.data_files("things")}
+    assert len(existing - {*synced}) == 1, "only the first file was synced before"

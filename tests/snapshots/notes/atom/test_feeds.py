@@ -1,12 +1,8 @@
-"""Feeds: valid for any history, one entry per revision, with stable ids and cached stories."""
+"""Feeds: valid for any history, one entry per revision, with stable ids and stories."""
 
-import re
 from datetime import datetime, timedelta
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from lxml import etree
@@ -14,16 +10,15 @@ from msgspec.structs import replace
 
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History, Neighbours
-from snapshots.notes.atom import PAGE, EntryStory, package_feed, series_feed
-from snapshots.notes.sentences import html
-from snapshots.notes.stories import (
-    FORMAT,
+from snapshots.notes.atom import (
     NUM_STORIES,
-    StoredStory,
-    from_text,
+    PAGE,
+    EntryStory,
     neighbours_in_feed,
-    to_text,
+    package_feed,
+    series_feed,
 )
+from snapshots.notes.sentences import html
 from snapshots.notes.templates import html_story, story_of
 from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
@@ -31,7 +26,7 @@ from tests.model.histories import HistoryQueries
 from tests.snapshots.changes.graphs import explained
 from tests.snapshots.factories import NAMES, a_revision, a_spec
 from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
-from tests.snapshots.notes.stories import BASE, HEAD, log_between, revision
+from tests.snapshots.notes.stories import BASE, HEAD, log_between
 from tests.snapshots.timelines.generated_histories import PASTS, a_past
 
 ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name="zlib")
@@ -247,69 +242,3 @@ def test_unchanged_revisions_have_no_story() -> None:
     assert neighbours_in_feed(History(again), "vX.Y.Z") == []
     with pytest.raises(ValueError, match="the first of a series has no story"):
         html_story(Neighbours(None, again[0]), explained([], BASE))
-
-
-# -- cached stories
-
-REAL = Neighbours(revision("v0.21.0", 0, BASE), revision("v0.22.0", 30, HEAD))
-MADE_UP = Neighbours(REAL.base, revision("v0.22.0", 30, HEAD, synthetic=True))
-
-CACHED = {
-    "format": FORMAT,
-    "synthetic": False,
-    "html": "<p>Of 2 specs, <code>a</code> &lt; b.</p>\n",
-}
-
-
-def test_cached_story() -> None:
-    """A story is restored byte by byte, but not one of real data for synthetic data or reverse."""
-    explanation = explained(BASE, HEAD)
-    for neighbours in (REAL, MADE_UP):
-        html = html_story(neighbours, explanation)
-        assert from_text(neighbours, to_text(neighbours, html).encode()) == html
-    assert html_story(REAL, explanation) == story_of(log_between(BASE, HEAD))
-    assert from_text(REAL, msgspec.json.encode(CACHED)) == CACHED["html"]
-    for first, second in ((REAL, MADE_UP), (MADE_UP, REAL)):
-        assert from_text(second, to_text(first, "<p>a</p>").encode()) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        b"null",
-        b"\xff",
-        msgspec.json.encode(CACHED)[:-9],
-        msgspec.json.encode(CACHED).replace(b"Of", b"\xff"),
-        *(
-            msgspec.json.encode(CACHED | other)
-            for other in (
-                {"format": FORMAT + 1},
-                {"html": None},
-                {"html": "<p>a</p><script>alert(1)</script>"},
-                {"html": "<p onclick='a()'>a</p>"},
-                {"html": "a < b"},
-                {"html": "<p>" * 5_000 + "<"},
-                {"more": 1},
-            )
-        ),
-    ],
-)
-def test_invalid_cached_story(text: bytes | None) -> None:
-    """Damaged stories, other versions and other elements are ignored."""
-    assert from_text(REAL, text) is None
-
-
-def test_format_of_cached_stories() -> None:
-    """If this fails, cached stories have other contents: FORMAT has to be raised."""
-    html = html_story(MADE_UP, explained(BASE, HEAD))
-    assert (FORMAT, sha256(html.encode()).hexdigest()[:16]) == (5, "0cee915869124f13")
-
-
-def test_documented_format() -> None:
-    """The document lists the fields, the format and the elements."""
-    text = (Path(__file__).parents[4] / "docs" / "tables.md").read_text("utf-8")
-    (section,) = re.findall(r"\nA story is (.*?)\n\n", text, re.DOTALL)
-    for name in (*StoredStory.__struct_fields__, "p", "em", "h3", "ul", "li", "code"):
-        assert f"`{name}`" in section
-    assert f"`format` is {FORMAT}, " in section

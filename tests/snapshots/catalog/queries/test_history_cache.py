@@ -1,4 +1,4 @@
-"""Answers of history queries: cached until the history changes; missing pairs are computed."""
+"""Results of history queries: cached until the history changes; missing pairs are computed."""
 
 import shutil
 import threading
@@ -11,14 +11,8 @@ from typing import Any
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_answers import (
-    About,
-    HistoryAnswers,
-    HistoryQuery,
-    HistoryTopic,
-    _answer,
-)
-from snapshots.catalog.history_queries import fill, missing_pairs
+from snapshots.catalog.history_cache import HistoryCache, HistoryCall
+from snapshots.catalog.history_queries import HistoryQueries, fill, missing_pairs
 from snapshots.catalog.library import Library, names_of_history
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.sides import Side
@@ -26,7 +20,7 @@ from snapshots.changes.stored_changes import StoredChanges
 from snapshots.contents import Content
 from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.frames.suggestions import SuggestionKind
-from snapshots.history import Pair
+from snapshots.history import History, Pair
 from snapshots.models import Spec
 from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -45,18 +39,21 @@ STATES_OF_TAGS = [
 ]
 HASH = a_spec("a").hash
 REPLACING = Pair(Content.of(STATES[1]).digest, Content.of(STATES[2]).digest)
-GROWTH = HistoryTopic(About.GROWTH, series="develop")
-OF_HASH = HistoryTopic(About.HASH, HASH)
-TOPICS: list[HistoryTopic] = [
+Asked = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A method of HistoryQueries, and its arguments after the history."""
+
+GROWTH: Asked = HistoryQueries.growth, ("develop",)
+OF_HASH: Asked = HistoryQueries.hash_history, (HASH,)
+CALLS: list[Asked] = [
     OF_HASH,
-    HistoryTopic(About.HASHES, items=frozenset({(HASH, "hdf5")})),
-    HistoryTopic(About.CONTENT, Content.of(STATES[3]).digest, frozenset({"hdf5"})),
-    HistoryTopic(About.PACKAGES, items=frozenset({"hdf5", "nope"}), series="develop"),
-    HistoryTopic(About.PACKAGE, "hdf5", series="develop"),
-    HistoryTopic(About.ALL_PACKAGES),
-    HistoryTopic(About.PACKAGE_CAUSES, items=frozenset({("hdf5", REPLACING)}), series="develop"),
+    (HistoryQueries.hash_histories, (frozenset({(HASH, "hdf5")}),)),
+    (HistoryQueries.content_histories, (Content.of(STATES[3]).digest, frozenset({"hdf5"}))),
+    (HistoryQueries.package_timelines, ("develop", frozenset({"hdf5", "nope"}))),
+    (HistoryQueries.package_timeline, ("develop", "hdf5")),
+    (HistoryQueries.all_packages, ()),
+    (HistoryQueries.package_causes, ("develop", frozenset({("hdf5", REPLACING)}))),
     GROWTH,
-    HistoryTopic(About.HOLDING, items=frozenset({HASH}), series="develop"),
+    (HistoryQueries.holding, (frozenset({HASH}), "develop")),
 ]
 
 
@@ -93,105 +90,111 @@ def older(template: Path, tmp_path: Path) -> Catalog:
     return catalog
 
 
-def answers_of(catalog: Catalog, **options: Any) -> HistoryAnswers:
-    """Return the cache of answers of a catalog."""
-    return HistoryAnswers(catalog, Library(catalog), **options)
+def cache_of(catalog: Catalog, **options: Any) -> HistoryCache:
+    """Return the cache of a catalog."""
+    return HistoryCache(catalog, Library(catalog), **options)
 
 
-def query(catalog: Catalog, topic: HistoryTopic) -> HistoryQuery:
-    """Return a query of the current history."""
-    return HistoryQuery(catalog.history, topic)
+def call(catalog: Catalog, asked: Asked) -> HistoryCall:
+    """Return a call for the current history."""
+    method, arguments = asked
+    return HistoryCall.of(method, catalog.history, *arguments)
 
 
-def value(answers: HistoryAnswers, catalog: Catalog, topic: HistoryTopic) -> Any:
-    """Return the value of the answer to a topic."""
-    return answers.get(query(catalog, topic)).value
+def value(cache: HistoryCache, catalog: Catalog, asked: Asked) -> Any:
+    """Return the value of a result."""
+    return cache.get(call(catalog, asked)).value
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.about.value)
-def test_answers_are_cached(
-    whole: Catalog, topic: HistoryTopic, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def directly(catalog: Catalog, history: History, asked: Asked) -> Any:
+    """Return the result of a method without a cache."""
+    method, arguments = asked
+    return method(Library(catalog).history_queries, history, *arguments)
+
+
+@pytest.mark.parametrize("asked", CALLS, ids=lambda asked: asked[0].__name__)
+def test_results_are_cached(whole: Catalog, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache counts their bytes."""
-    answers, cached_query = answers_of(whole), query(whole, topic)
-    assert answers.peek(cached_query) is None
-    assert answers.is_complete(cached_query)
-    answer = answers.get(cached_query)
-    assert answer.value
-    assert answers.num_bytes == answer.num_bytes > 0
-    monkeypatch.setattr("snapshots.catalog.history_answers._answer", None)
-    assert answers.get(cached_query) is answers.peek(cached_query) is answer
+    cache, cached = cache_of(whole), call(whole, asked)
+    assert cache.peek(cached) is None
+    assert cache.is_complete(whole.history)
+    result = cache.get(cached)
+    assert result.value
+    assert cache.num_bytes == result.num_bytes > 0
+    monkeypatch.setattr(HistoryQueries, asked[0].__name__, None)
+    assert cache.get(cached) is cache.peek(cached) is result
+    assert cache.compute(cached) is result
 
 
 @pytest.mark.parametrize(
-    "topic_of",
+    "call_of",
     [
-        lambda text: HistoryTopic(About.HASHES, items=frozenset({(HASH, text)})),
-        lambda text: HistoryTopic(About.CONTENT, Content.of(STATES[3]).digest, frozenset({text})),
-        lambda text: HistoryTopic(About.PACKAGES, items=frozenset({text}), series="develop"),
-        lambda text: HistoryTopic(About.PACKAGE, text, series="develop"),
-        lambda text: HistoryTopic(About.PACKAGE, "hdf5", series=text),
-        lambda text: HistoryTopic(About.GROWTH, series=text),
-        lambda text: HistoryTopic(About.HOLDING, items=frozenset({HASH}), series=text),
+        lambda text: (HistoryQueries.hash_histories, (frozenset({(HASH, text)}),)),
+        lambda text: (
+            HistoryQueries.content_histories,
+            (Content.of(STATES[3]).digest, frozenset({text})),
+        ),
+        lambda text: (HistoryQueries.package_timelines, ("develop", frozenset({text}))),
+        lambda text: (HistoryQueries.package_timeline, ("develop", text)),
+        lambda text: (HistoryQueries.package_timeline, (text, "hdf5")),
+        lambda text: (HistoryQueries.growth, (text,)),
+        lambda text: (HistoryQueries.holding, (frozenset({HASH}), text)),
     ],
 )
-def test_texts_of_clients_are_counted(
-    whole: Catalog, topic_of: Callable[[str], HistoryTopic]
-) -> None:
+def test_texts_of_clients_are_counted(whole: Catalog, call_of: Callable[[str], Asked]) -> None:
     """The cache counts long texts of requests, so that it stays within its bound."""
-    answers = answers_of(whole, max_bytes=100_000)
-    queries = [query(whole, topic_of(f"{number:03}" + "a" * 3_997)) for number in range(40)]
-    for each in queries:
-        answers.get(each)
-    num_cached = sum(answers.peek(each) is not None for each in queries)
-    assert 4_000 * num_cached <= answers.num_bytes <= 100_000
+    cache = cache_of(whole, max_bytes=100_000)
+    calls = [call(whole, call_of(f"{number:03}" + "a" * 3_997)) for number in range(40)]
+    for each in calls:
+        cache.get(each)
+    num_cached = sum(cache.peek(each) is not None for each in calls)
+    assert 4_000 * num_cached <= cache.num_bytes <= 100_000
     assert 10 < num_cached < 25
 
 
-def test_answers_are_dropped_with_their_history(catalog: Catalog) -> None:
+def test_results_are_dropped_with_their_history(catalog: Catalog) -> None:
     """The first query of a newer history drops them; the older history can still be queried."""
-    answers = answers_of(catalog)
-    before = query(catalog, GROWTH)
-    assert len(answers.get(before).value) == 4
+    cache = cache_of(catalog)
+    before = call(catalog, GROWTH)
+    assert len(cache.get(before).value) == 4
     published(Path(catalog.location), [("develop", 20, STATES[0])])
     catalog.refresh()
-    after = query(catalog, GROWTH)
-    assert answers.peek(before) is not None, "no query of the newer history was answered yet"
-    assert answers.peek(after) is None
-    assert len(answers.get(after).value) == 5
-    assert answers.peek(before) is None
-    assert len(answers.get(before).value) == 4
-    assert answers.peek(after) is not None
+    after = call(catalog, GROWTH)
+    assert cache.peek(before) is not None, "no query of the newer history was answered yet"
+    assert cache.peek(after) is None
+    assert len(cache.get(after).value) == 5
+    assert cache.peek(before) is None
+    assert len(cache.get(before).value) == 4
+    assert cache.peek(after) is not None
 
 
 # -- missing pairs
 
 
-@pytest.mark.parametrize(("topic", "num_missing"), [(OF_HASH, 0), (GROWTH, 1)])
-def test_missing_pairs_are_stored(older: Catalog, topic: HistoryTopic, num_missing: int) -> None:
+@pytest.mark.parametrize(("asked", "num_missing"), [(OF_HASH, 0), (GROWTH, 1)])
+def test_missing_pairs_are_stored(older: Catalog, asked: Asked, num_missing: int) -> None:
     """The first query computes those that it needs: of a series only its own."""
-    answers = answers_of(older)
-    assert not any(answers.is_complete(query(older, topic)) for topic in TOPICS)
-    assert value(answers, older, topic)
-    assert answers.is_complete(query(older, topic))
+    cache = cache_of(older)
+    assert not cache.is_complete(older.history)
+    with pytest.raises(IncompleteHistory):
+        cache.compute(call(older, asked))
+    assert value(cache, older, asked)
     missing = missing_pairs(older, older.history)
     assert len(missing) == num_missing
+    assert cache.is_complete(older.history) == (not missing)
     reader = Catalog(older.location)
     assert missing_pairs(reader, reader.require_history()) == missing
-    for other in TOPICS:
-        is_answered = not missing or other.needs is not None
-        assert answers.is_complete(query(older, other)) == is_answered
 
 
 def test_time_of_a_query_is_limited(older: Catalog) -> None:
     """Each query computes some pairs; the error states how many are missing."""
-    answers = answers_of(older, fill_seconds=0)
+    cache = cache_of(older, fill_seconds=0)
     for num_missing in (4, 3, 2, 1):
         with pytest.raises(IncompleteHistory) as caught:
-            answers.get(query(older, OF_HASH))
+            cache.get(call(older, OF_HASH))
         assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
         assert caught.value.num_missing == num_missing
-    assert value(answers, older, OF_HASH)
+    assert value(cache, older, OF_HASH)
 
 
 def test_one_query_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,10 +211,10 @@ def test_one_query_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPat
         return side
 
     monkeypatch.setattr(ContentReader, "side", watched)
-    answers = answers_of(older, fill_seconds=20)
-    topics = [HistoryTopic(About.HASH, HASH[:length]) for length in range(20, 24)]
+    cache = cache_of(older, fill_seconds=20)
+    calls = [(HistoryQueries.hash_history, (HASH[:length],)) for length in range(20, 24)]
     with ThreadPoolExecutor(4) as pool:
-        values = list(pool.map(lambda topic: value(answers, older, topic), topics))
+        values = list(pool.map(lambda asked: value(cache, older, asked), calls))
     assert values[0]
     assert values == values[:1] * 4
     assert len(loaded) <= 8, "each content of each chain once"
@@ -226,10 +229,10 @@ def test_failure_to_store_is_remembered(older: Catalog, monkeypatch: pytest.Monk
         raise CatalogError("here", "may not be written")
 
     monkeypatch.setattr(Catalog, "keep", refused)
-    answers = answers_of(older)
+    cache = cache_of(older)
     for _ in range(3):
         with pytest.raises(IncompleteHistory, match="the catalog is read-only to it") as caught:
-            answers.get(query(older, GROWTH))
+            cache.get(call(older, GROWTH))
         assert caught.value.num_missing == caught.value.num_pairs == 4
     assert len(made) == 1
 
@@ -239,19 +242,20 @@ def test_unreadable_content_is_left_out(older: Catalog) -> None:
     digest = Content.of(STATES[1]).digest
     folder = Path(older.location) / "specs" / f"digest={digest}"
     shutil.move(folder, folder.with_name("away"))
-    answers, without = answers_of(older), older.history.without([digest])
-    for topic in [*TOPICS, TOPICS[0]]:
-        answer = answers.get(query(older, topic))
-        assert answer.left_out is not None
-        assert answer.left_out.revisions == (f"develop@{digest[:12]}",)
-        assert answers.peek(query(older, topic)) is None
-        assert answer.value == _answer(Library(older), without, topic)
+    cache, without = cache_of(older), older.history.without([digest])
+    left_out = next(it.ref for it in older.history.revisions if it.digest == digest)
+    for asked in [*CALLS, CALLS[0]]:
+        result = cache.get(call(older, asked))
+        assert result.left_out is not None
+        assert result.left_out.revisions == (left_out,)
+        assert cache.peek(call(older, asked)) is None
+        assert result.value == directly(older, without, asked)
     shutil.move(folder.with_name("away"), folder)
     fill(older, missing_pairs(older, older.history))
-    for topic in TOPICS:
-        answer = answers.get(query(older, topic))
-        assert answer.left_out is None
-        assert answer.value == _answer(Library(older), older.history, topic)
+    for asked in CALLS:
+        result = cache.get(call(older, asked))
+        assert result.left_out is None
+        assert result.value == directly(older, older.history, asked)
 
 
 def test_no_readable_content(older: Catalog) -> None:
@@ -260,7 +264,7 @@ def test_no_readable_content(older: Catalog) -> None:
         folder = Path(older.location) / "specs" / f"digest={Content.of(state).digest}"
         shutil.rmtree(folder, ignore_errors=True)
     with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
-        answers_of(older).get(query(older, GROWTH))
+        cache_of(older).get(call(older, GROWTH))
     assert older.location not in str(caught.value)
 
 
