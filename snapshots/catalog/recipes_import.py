@@ -10,7 +10,7 @@ from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Recipes
 from snapshots.recipes.repository import RecipesRepository, TagRefs, open_recipes
 from snapshots.sources.settings import ReadSettings
-from snapshots.texts import counted, day, short_digest
+from snapshots.texts import counted, short_digest
 
 
 class ImportedRecipes(msgspec.Struct, frozen=True):
@@ -49,10 +49,7 @@ def import_recipes(
         for revision in missing:
             recipes = repository.recipes_of(revision.tag, revision.taken_at, commit)
             if recipes is None:
-                warnings.append(
-                    f"{revision.tag} of {day(revision.taken_at)}: all commits of "
-                    f"{repository.location} are newer"
-                )
+                warnings.append(f"{revision.ref}: all commits of {repository.location} are newer")
             else:
                 found[revision] = recipes
         if not found:

@@ -172,13 +172,12 @@ def _wrong(place: str, content: UnreadContent, actual: Content, digest: str) -> 
         reason = f"{twice:,} hashes appear in it twice"
         yield Finding(place, reason, _replace(content))
     for row in content.rows:
-        of_row = f"revision {row.tag} of {row.taken_at:%Y-%m-%d}"
+        of_row = f"revision {row.ref}"
         for name, said, count in _counts(row, actual):
             yield Finding(
                 of_row,
                 f"its row says {name} {said}, its content has {count}",
-                f"remove it ('cachelog remove {row.tag}@{row.taken_at:%Y-%m-%d}') and import the "
-                "same again",
+                f"remove it ('cachelog remove {row.ref}') and import the same again",
             )
 
 
