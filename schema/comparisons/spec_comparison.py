@@ -6,7 +6,6 @@ from operator import attrgetter
 from typing import Any
 
 import strawberry
-from strawberry.scalars import JSON
 
 from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
 from schema.comparisons.explanations import Cause, CauseRows, CauseStepType
@@ -19,7 +18,7 @@ from schema.revisions.spec import SpecType
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.sides import Side
-from snapshots.changes.spec_pairs import MAX_NESTED, ChangedDependency, SpecPair, variant_changes
+from snapshots.changes.spec_pairs import ChangedDependency, SpecPair, variant_changes
 from snapshots.frames.dependencies import DependencyType
 
 COMPARING_SPECS = Cost(
@@ -222,18 +221,11 @@ class SpecComparisonType:
     num_only_below_base = many.attribute("compared.pair.below.only_base", int, BELOW, make=len)
     num_only_below_head = many.attribute("compared.pair.below.only_head", int, BELOW, make=len)
 
-    @resolver(
-        Cost(once=NESTING, num_bytes=20_000),
-        description="The nested difference of the two specs and all of their dependencies, in "
-        f"the format of deepdiff; limited to the nearest {MAX_NESTED:,} dependencies.",
-    )
-    def document(self) -> JSON:
-        return self.compared.pair.difference  # type: ignore[return-value]
-
     @resolver(Cost(once=NESTING, items=LISTED, num_bytes=150))
     def differences(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[FieldChangeType]:
-        """The differences of `document` as a list, ordered by path: version, variants/mpi,
-        below/zlib/version. A value that only one spec has is null in the other.
+        """The differences of the two specs and of their nearest 5,000 dependencies, ordered by
+        path: version, variants/mpi, below/zlib/version. A value that only one spec has is null in
+        the other.
         """
         relay.check_size("first", first)
         return self.compared.pair.nested_changes[:first]  # type: ignore[return-value] # its fields

@@ -249,24 +249,6 @@ class SpecPair:
         ]
 
     @property
-    def difference(self) -> Document:
-        """The nested difference of the two documents, in deepdiff's JSON form."""
-        difference: Document = self._deepdiff.to_dict()
-        for change in difference.get("type_changes", {}).values():
-            change["old_type"] = change["old_type"].__name__
-            change["new_type"] = change["new_type"].__name__
-        for change in self._changed_hashes:
-            path = f"root['{HASHES}']['{change.path}']"
-            if change.before is None:
-                difference.setdefault("dictionary_item_added", {})[path] = change.after
-            elif change.after is None:
-                difference.setdefault("dictionary_item_removed", {})[path] = change.before
-            else:
-                values = {"new_value": change.after, "old_value": change.before}
-                difference.setdefault("values_changed", {})[path] = values
-        return difference
-
-    @property
     def nested_changes(self) -> list[FieldChange]:
         """The nested difference as a list sorted by path, for example ``below/zlib-ng/version``.
 

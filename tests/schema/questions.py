@@ -212,7 +212,7 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
     causes(first: 50) { id title kind package before after numSpecs facts { path } } numCauses
     paths(first: 50) { cause { id } steps { name } }
     numSharedBelow numDifferingBelow numOnlyBelowBase numOnlyBelowHead
-    document differences(first: 100) { path before after }
+    differences(first: 100) { path before after }
   }
 }"""
 SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {

@@ -144,8 +144,7 @@ def test_keys_of_two_specs_are_documented(catalog: Path) -> None:
     assert (aec["before"], aec["path"], aec["after"]["hash"]) == (None, [], hash_of("aec"))
     assert [step["name"] for step in cmake["path"]] == ["cmake", "ssl"]
     assert [pair[key] for key in keys if key.endswith(("_below", "_base", "_head"))] == [1, 2, 0, 1]
-    changed = {"root['variants']['mpi']": {"old_value": True, "new_value": False}}
-    assert pair["document"]["values_changed"].items() >= changed.items()
+    assert {"path": "variants/mpi", "before": True, "after": False} in pair["differences"]
 
 
 def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
@@ -155,7 +154,7 @@ def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
     assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
     same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
     assert (same.code, same.lines[-1]) == (0, "Both are the same spec: they have the same hash.")
-    assert cachelog("diff", APP, APP, "--json", catalog=catalog).json["document"] == {}
+    assert cachelog("diff", APP, APP, "--json", catalog=catalog).json["differences"] == []
     assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
     unknown = ("diff", APP, f"/{hash_of('lone')}")
     result = cachelog(*unknown, catalog=catalog)
@@ -175,8 +174,9 @@ def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> Non
     result = succeed(*command, catalog=catalog)
     assert result.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
     assert "  version 1.2 → 1.0" in result.lines
-    document = cachelog(*command, "--json", catalog=catalog).json["document"]
-    assert document["type_changes"]["root['compiler']"]["new_value"] == "gcc@13.2.0"
+    differences = cachelog(*command, "--json", catalog=catalog).json["differences"]
+    (compiler,) = [change for change in differences if change["path"] == "compiler"]
+    assert compiler["after"] == "gcc@13.2.0"
     none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
     assert none.err.startswith("cachelog: --spec: develop@2025-01-05.")
     assert "has no such spec" in none.err

@@ -126,7 +126,7 @@ def _print_pair(
             "num_differing_below": len(below.differing),
             "num_only_below_base": len(below.only_base),
             "num_only_below_head": len(below.only_head),
-            "document": pair.difference,
+            "differences": pair.nested_changes,
         }
 
     print_result(document, lines())
