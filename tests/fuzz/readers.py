@@ -32,7 +32,14 @@ from snapshots.spack.query import parse
 from tests.fuzz.mutations import mutated_bytes, mutated_json, written
 from tests.snapshots.factories import hash_of
 from tests.snapshots.records import check_facts
-from tests.snapshots.sources.buildcache.folders import blob, manifest, put, put_specs, signed
+from tests.snapshots.sources.buildcache.folders import (
+    blob,
+    manifest,
+    put,
+    put_documents,
+    put_specs,
+    signed,
+)
 from tests.snapshots.sources.buildcache.indexes import (
     LIBELF,
     database,
@@ -60,6 +67,25 @@ OLD_INDEX = database(
     ),
     version="7",
 )
+NESTED_NODE = {
+    "version": "1.0",
+    "arch": {"platform": "test", "platform_os": "debian6", "target": "m1"},
+    "compiler": {"name": "gcc", "version": "10.2.1"},
+    "namespace": "builtin",
+    "parameters": {"cflags": ["-O2", "-g"]},
+    "dependencies": {"zlib": {"hash": hash_of("zlib"), "type": ["build", "link"]}},
+}
+NESTED_INDEX = {
+    "database": {
+        "version": "5",
+        "installs": {LIBELF: {"spec": {"libelf": NESTED_NODE}, "in_buildcache": True}},
+    }
+}
+NESTED_LOCK_FILE = {
+    "_meta": {"file-type": "spack-lockfile", "lockfile-version": 3},
+    "roots": [{"hash": LIBELF, "spec": "libelf"}],
+    "concrete_specs": {LIBELF: {"libelf": NESTED_NODE}},
+}
 NEW_INDEX = database(
     node(
         "openmpi",
@@ -158,7 +184,8 @@ def _page_of_values(random: Random, _: Path) -> None:
 
 
 def _index(random: Random, _: Path) -> None:
-    index = random.choice((small_database(), OLD_INDEX, NEW_INDEX, installation()))
+    indexes = (small_database(), OLD_INDEX, NEW_INDEX, NESTED_INDEX, installation())
+    index = random.choice(indexes)
     older = [json.dumps(small_database()).encode()] if random.random() < 0.2 else []
     data, report = _damaged(index, random), _report(random)
     specs = decode(data, "index.json", report, older=older, proof=random.random() < 0.5)
@@ -202,7 +229,7 @@ def _lock_file(random: Random, _: Path) -> None:
     lock["roots"][0]["group"] = "apps"
     lock["include_concrete"] = {"/other": small_lock_file(version)}
     nodes = [*lock["concrete_specs"].values()]
-    data = _damaged(random.choice((lock, spec_document(*nodes), nodes)), random)
+    data = _damaged(random.choice((lock, NESTED_LOCK_FILE, spec_document(*nodes), nodes)), random)
     for spec in lock_files.parse(data * random.choice((1, 1, 2)), "spack.lock").specs:
         checked_hash(spec.hash)
         checked_version(spec.version or "")
@@ -210,9 +237,17 @@ def _lock_file(random: Random, _: Path) -> None:
 
 
 def _side(random: Random, folder: Path) -> None:
-    """Read a file that may be a lock file or an index, with all facts of its specs."""
+    """Read a file of any kind, perhaps in another form, with all facts of its specs."""
     value: Any = random.choice((small_lock_file(), small_database(), installation()))
-    path = put(folder / random.choice(("spack.lock", "side")), _damaged(value, random))
+    data = page("zlib", "a") if random.random() < 0.2 else _damaged(value, random)
+    form = random.randrange(5)
+    if form == 0:
+        data = mutated_bytes(gzip.compress(data), random)
+    elif form == 1:
+        data = mutated_bytes(data.decode(errors="replace").encode("utf-16"), random)
+    elif form == 2:
+        data = mutated_bytes(signed(data.decode(errors="replace")), random)
+    path = put(folder / random.choice(("spack.lock", "side")), data)
     content = side_files.read(str(path), ReadSettings(proof=False)).content
     _checked(content.specs(), content.outside.specs)
 
@@ -236,7 +271,7 @@ def _location(random: Random, folder: Path) -> None:
     tags = {
         "develop": [{"label": "root", "url": "index.json"}, {"label": "e4s", "url": str(index)}]
     }
-    form = random.randrange(4)
+    form = random.randrange(5)
     location = folder / "input"
     if form == 0:
         put(location / "develop/zlib/specs.md", mutated_bytes(page("zlib", "a"), random))
@@ -246,7 +281,7 @@ def _location(random: Random, folder: Path) -> None:
     elif form == 2:
         location = put(folder / "build_cache/index.json", mutated_bytes(index.read_bytes(), random))
     else:
-        put_specs(location, small_database())
+        (put_specs if form == 3 else put_documents)(location, small_database())
         file = random.choice(sorted(path for path in location.rglob("*") if path.is_file()))
         file.write_bytes(mutated_bytes(file.read_bytes(), random))
     # No request leaves the machine: connections fail after a short time.

@@ -230,7 +230,7 @@ def installs(
     for digest, raw in database.installs.items():
         key = f"installs.{digest}"
         try:
-            raw = _unnested(raw) if database.version == _NESTED else raw
+            raw = _unnested(raw, location, key) if database.version == _NESTED else raw
             install = decode_json(raw, Install, location, key)
             text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
             install.spec.parts = spelling.of_node(text)
@@ -244,9 +244,12 @@ def installs(
     return entries
 
 
-def _unnested(raw: Raw) -> Raw:
-    """Return an entry of version 5 in the form of later ones; one of another form unchanged."""
-    entry = msgspec.json.decode(raw)
+def _unnested(raw: Raw, location: str, key: str) -> Raw:
+    """Return an entry of version 5 in the form of later ones; one of another form unchanged.
+
+    Raises SourceError for invalid JSON.
+    """
+    entry = decode_json(raw, Any, location, key)
     match entry:
         case {"spec": dict(nested)} if "name" not in nested:
             return Raw(msgspec.json.encode(entry | {"spec": unnested_node(nested)}))
