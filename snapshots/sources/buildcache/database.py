@@ -252,7 +252,7 @@ def _unnested(raw: Raw, location: str, key: str) -> Raw:
     entry = decode_json(raw, Any, location, key)
     match entry:
         case {"spec": dict(nested)} if "name" not in nested:
-            return Raw(msgspec.json.encode(entry | {"spec": unnested_node(nested)}))
+            return Raw(msgspec.json.encode({**entry, "spec": unnested_node(nested)}))
     return raw
 
 
