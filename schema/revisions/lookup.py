@@ -185,10 +185,7 @@ class _Missing:
         if not ends:
             return {}
         method = HistoryQueries.package_causes
-        try:
-            return self.loaded.context.of_history(method, None, frozenset(ends))
-        except CachelogError:
-            return {}
+        return self.loaded.context.of_history(method, None, frozenset(ends))
 
     @cached_property
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:

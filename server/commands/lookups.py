@@ -164,7 +164,8 @@ def find_command(
     }
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
     total = f"{shown}{counted(len(rows), 'spec')} in {where}"
-    lines = chain.from_iterable(map(listings.spec_lines, specs))
+    alike = listings.same_but_for_namespace(specs)
+    lines = chain.from_iterable(listings.spec_lines(spec, alike) for spec in specs)
     console.print_result(lambda: document, chain(lines, [total]))
 
 

@@ -50,7 +50,8 @@ class StackPlan(msgspec.Struct, frozen=True):
     """The plan for one stack; ``downgrades`` are packages whose newest version in head is lower.
 
     The ``num_to_build`` specs are rebuilt, replace others, or are new; ``num_gone`` specs of base
-    in the stack are removed without a replacement. Coverage is None if base does not list stacks.
+    in the stack, or of all of base if it does not list stacks, are removed without a replacement.
+    Coverage is None if base does not list stacks.
     """
 
     stack: str
@@ -143,7 +144,11 @@ class Plan:
         return [self._of_stack(stack) for stack in self.stacks]
 
     def _of_stack(self, stack: str) -> StackPlan:
-        in_base, in_head = (side.frame.in_stack(stack) for side in (self.base, self.head))
+        in_head = self.head.frame.in_stack(stack)
+        # Without stacks, all of base is what the lock files replace.
+        in_base = np.ones(len(self.base.frame), np.bool_)
+        if self.known_stacks:
+            in_base = self.base.frame.in_stack(stack)
         rows = self.to_build[in_head[self.to_build]]
         reasoning = self.explanation.reasoning
         removed = self.comparison.pairing.removed

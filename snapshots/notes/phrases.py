@@ -106,6 +106,9 @@ def _clauses(groups: Sequence[Group], rebuilds: sections.Rebuilds) -> Iterator[l
     """Yield clauses about the effects of the groups of causes, ordered by reach."""
     alone = [group for group in groups if not rebuilds.reaches_others(group[0])]
     first, *others = [group for group in groups if group not in alone] or [[]]
+    if not first and len(alone) == len(alone[0]) == 1:
+        yield _first_clause(alone[0], [], are_all=False)
+        return
     if not first:
         yield [_alone(alone, "change")]
         return
@@ -131,12 +134,12 @@ def _clauses(groups: Sequence[Group], rebuilds: sections.Rebuilds) -> Iterator[l
         yield [_alone(alone, "more change")]
 
 
-def _did(num_rebuilt: int, num_reached: int) -> str:
+def _did(num_main: int, num_reached: int) -> str:
     """Return the number of specs whose main cause something is, and the number that it reached."""
-    if not num_rebuilt:
+    if not num_main:
         return f"reached {counted(num_reached, 'spec')}"
-    rebuilt = f"rebuilt {counted(num_rebuilt, 'spec')}"
-    return f"{rebuilt} and reached {num_reached:,}" if num_reached > num_rebuilt else rebuilt
+    main = f"accounts for {counted(num_main, 'spec')}"
+    return f"{main} and reached {num_reached:,}" if num_reached > num_main else main
 
 
 def _first_clause(

@@ -7,6 +7,7 @@ between the recipe commits of its two sides.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -104,13 +105,13 @@ class Attribution:
         return self._of_causes.get(number, ())
 
     def is_external(self, number: int) -> bool:
-        """Return whether a cause's package is an external: a machine changed, not a recipe."""
+        """Return whether a cause's package is an external: a machine changed, not a recipe.
+
+        A compiler that is no dependency is one.
+        """
         name = self._explanation.causes.name_of(number)
-        if name.kind is CauseKind.EXTERNAL:
-            return True
-        if name.kind not in (CauseKind.VERSION, CauseKind.RECIPE):
-            return False
-        return name.package in self._external_packages()
+        of_machine = CauseKind.EXTERNAL, CauseKind.COMPILER
+        return name.kind in of_machine or name.package in self._external_packages
 
     def effects(
         self,
@@ -158,8 +159,8 @@ class Attribution:
         found: dict[int, list[CauseCommit]] = {}
         unexplained: dict[int, str | None] = {}
         for number, name in enumerate(names):
-            if name.kind is CauseKind.ARCHITECTURE:
-                continue  # a machine's architecture does not follow from any commit
+            if name.kind is CauseKind.ARCHITECTURE or self.is_external(number):
+                continue  # what a machine has does not follow from any commit
             if name.package in of_package:
                 found[number] = _at_level(CommitLevel.OWN_RECIPE, of_package[name.package])
             else:
@@ -211,6 +212,7 @@ class Attribution:
                 dependents[names[below]].add(names[above])
         return dependents
 
+    @cached_property
     def _external_packages(self) -> set[str]:
         """Return the packages that are only outside the cache in one of the contents."""
         outside: set[str] = set()

@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from server.terminal.printing import listings
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import SHOWN_FACTS, Spec, revision_facts
 from tests.schema.worlds import World
@@ -208,3 +209,12 @@ def test_syntax_error_is_marked(demo_catalog: Path, words: list[str], character:
     assert message.endswith(" ".join(words))
     assert message[caret.index("^")] == character
     assert caret.index("^") >= len(message) - len(" ".join(words))
+
+
+def test_namespaces_of_equal_specs() -> None:
+    """Specs that only their repositories distinguish are listed with these."""
+    specs = [a_spec("1", namespace="builtin"), a_spec("2", namespace="mine"), a_spec("3", name="b")]
+    alike = listings.same_but_for_namespace(specs)
+    lines = [line for spec in specs for line in listings.spec_lines(spec, alike)]
+    names = [line.partition(" ")[2].partition("@")[0] for line in lines]
+    assert names == ["builtin.hdf5", "mine.hdf5", "b"]

@@ -1,6 +1,7 @@
 """Revisions, tags, packages, stacks and specs, as tables and as records for JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -236,11 +237,23 @@ def in_natural_order(frame: Frame, mask: Mask) -> list[int]:
     return sorted(np.flatnonzero(mask).tolist(), key=lambda row: keys[codes[row]])
 
 
-def spec_lines(spec: Spec) -> Iterator[str]:
-    """Yield a spec with its hash and stacks, in one line unless the width is limited."""
+def same_but_for_namespace(specs: Iterable[Spec]) -> set[str]:
+    """Return the short forms that specs of several namespaces have."""
+    namespaces: defaultdict[str, set[str | None]] = defaultdict(set)
+    for spec in specs:
+        namespaces[spec.short].add(spec.namespace)
+    return {short for short, names in namespaces.items() if len(names) > 1}
+
+
+def spec_lines(spec: Spec, alike: Collection[str] = ()) -> Iterator[str]:
+    """Yield a spec with its hash and stacks, in one line unless the width is limited.
+
+    If its short form is among those that are ``alike``, its namespace precedes it.
+    """
     stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
+    namespace = f"{spec.namespace}." if spec.namespace and spec.short in alike else ""
     in_stacks = f"  (stacks: {' '.join(stacks)})" if stacks else ""
-    first, *others = layout.wrapped(f"{spec.hash} {spec.short}{in_stacks}")
+    first, *others = layout.wrapped(f"{spec.hash} {namespace}{spec.short}{in_stacks}")
     yield styles.digest(first[: len(spec.hash)]) + first[len(spec.hash) :]
     yield from others
 

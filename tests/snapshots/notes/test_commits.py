@@ -51,11 +51,11 @@ def test_references_to_pull_requests() -> None:
     log = log_of(a_commit())
     text = as_markdown(log)
     link = f"[#5277]({HUB}/pull/5277)"
-    assert f"`gettext`'s recipe changed ({link}), which rebuilt 2 specs and reached 3" in text
+    assert f"`gettext`'s recipe changed ({link}), which accounts for 2 specs and reached 3" in text
     assert f"| 2 | the recipe of `gettext` ({link}) | 3 |" in text
     assert "## Pull requests (1)\n\nFrom commit `aaaaaaaaaaaa` (found by date) of the" in text
     assert "Several commits can explain one cause, and each is counted with all of it, so" in text
-    assert f"\n- {link} `gettext: fix` rebuilt 2 specs and reached 3\n" in text
+    assert f"\n- {link} `gettext: fix` accounts for 2 specs and reached 3\n" in text
     page = as_html(log)
     assert f'the recipe of <code>gettext</code> (<a href="{HUB}/pull/5277">#5277</a>)' in page
     assert "<h2>Pull requests <small>1</small></h2>" in page
@@ -65,7 +65,7 @@ def test_references_without_links() -> None:
     """References are numbers, or hashes if a subject has no pull request."""
     text = as_markdown(log_of(a_commit(), links=Links()))
     assert "`gettext`'s recipe changed (#5277), which" in text
-    assert "\n- #5277 `gettext: fix` rebuilt" in text
+    assert "\n- #5277 `gettext: fix` accounts for" in text
     text = as_markdown(log_of(a_commit("gettext: fix")))
     oid = f"{12:040x}"
     assert f"([{oid[:12]}]({HUB}/commit/{oid}))" in text
@@ -87,7 +87,7 @@ def test_own_template(tmp_path: Path) -> None:
         "{% for commit in commits %}{{ commit | commit }}, {{ commit.num_specs }}{% endfor %}"
     )
     text = own_templates.render_own(log_of(a_commit()), template)
-    assert text == f"[#5277]({HUB}/pull/5277) `gettext: fix` rebuilt 2 specs and reached 3, 2"
+    assert text == f"[#5277]({HUB}/pull/5277) `gettext: fix` accounts for 2 specs and reached 3, 2"
 
 
 @pytest.mark.parametrize(
@@ -95,37 +95,38 @@ def test_own_template(tmp_path: Path) -> None:
     [
         (
             log_of(taken_back=(a_commit(),)),
-            "Dropping #5277 gettext: fix rebuilt 2 specs and reached 3",
+            "Dropping #5277 gettext: fix accounts for 2 specs and reached 3",
             "the recipe of gettext (dropping #5277)",
         ),
         (
             log_of(a_commit("all: (#9)", packages=("gettext", *map(str, range(200))))),
-            "#9 all:, which touches 201 packages, perhaps rebuilt 2 specs and reached 3",
+            "#9 all:, which touches 201 packages, perhaps accounts for 2 specs and reached 3",
             "the recipe of gettext (perhaps by #9)",
         ),
         (
             log_of(a_commit("git: conflict (#8)", "git")),
-            "#8 git: conflict perhaps rebuilt 2 specs and reached 3",
+            "#8 git: conflict perhaps accounts for 2 specs and reached 3",
             "the recipe of gettext (perhaps by #8)",
         ),
         (
             log_of(a_commit("ci: pin (#7)", packages=(), spack=SPACK), links=Links()),
-            "#7 ci: pin (Spack cccccccccccc → dddddddddddd) perhaps rebuilt 4 specs and reached 5",
+            "#7 ci: pin (Spack cccccccccccc → dddddddddddd) perhaps accounts for 4 specs "
+            "and reached 5",
             "the recipe of gettext (perhaps by #7)",
         ),
         (
             log_of(a_commit("ci: pin (#7)", packages=(), spack=SpackChange(None, None))),
-            "#7 ci: pin (another Spack) perhaps rebuilt 4 specs and reached 5",
+            "#7 ci: pin (another Spack) perhaps accounts for 4 specs and reached 5",
             "the recipe of gettext (perhaps by #7)",
         ),
         (
             log_of(a_commit(), a_commit("gettext: another (#5280)")),
-            "#5277 gettext: fix rebuilt 2 specs and reached 3",
+            "#5277 gettext: fix accounts for 2 specs and reached 3",
             "the recipe of gettext (#5277 and 1 more)",
         ),
         (
             log_of(a_commit("tar: add v2 (#3)", "tar")),
-            "#3 tar: add v2 rebuilt 1 spec",
+            "#3 tar: add v2 accounts for 1 spec",
             "tar 1 → 2 (#3)",
         ),
     ],
@@ -149,8 +150,8 @@ def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
 
     link = f'<a href="{HUB}/pull/5277">#5277</a>'
     assert story(a_commit()) == (
-        f"<h3>Pull requests (1)</h3>\n<ul>\n<li>{link} <code>gettext: fix</code> rebuilt 2 specs "
-        "and reached 3</li>\n</ul>\n"
+        f"<h3>Pull requests (1)</h3>\n<ul>\n<li>{link} <code>gettext: fix</code> accounts for "
+        "2 specs and reached 3</li>\n</ul>\n"
     )
     monkeypatch.setattr(templates, "MAX_IN_FEEDS", 1)
     assert "<li>1 more</li>\n</ul>" in story(a_commit(), a_commit("tar: add v2 (#3)", "tar"))

@@ -125,7 +125,7 @@ def assert_causes_agree(notes: NotesReader) -> None:
     numbers = {cause: (rebuilt, reached) for rebuilt, cause, reached in rows}
     assert all(rebuilt <= reached for rebuilt, reached in numbers.values())
     sentences = re.findall(
-        r"; (?!what )([^;]*?) rebuilt ([0-9,]+) specs?(?: and reached ([0-9,]+))?(?=[;.])",
+        r"; (?!what )([^;]*?) accounts for ([0-9,]+) specs?(?: and reached ([0-9,]+))?(?=[;.])",
         notes.highlights,
     )
     for cause, rebuilt, reached in sentences:
@@ -133,7 +133,7 @@ def assert_causes_agree(notes: NotesReader) -> None:
             both = [number(text) for text in (rebuilt, reached or rebuilt)]
             assert (*both,) == numbers[cause]
     first = re.search(
-        r"which rebuilt ([0-9,]+) specs?(?: and reached ([0-9,]+))?[;,.]", notes.highlights
+        r"which accounts for ([0-9,]+) specs?(?: and reached ([0-9,]+))?[;,.]", notes.highlights
     )
     if first is not None:
         both = [number(text) for text in (first[1], first[2] or first[1])]

@@ -84,7 +84,7 @@ def test_unknown_causes() -> None:
     text = as_markdown(log_between([a_spec("1")], [a_spec("2")]))
     section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
     assert section == (
-        "1 spec replaced others.\n\n"
+        "1 spec replaced another.\n\n"
         "The cause of 1 spec is unknown: "
         "the source lists neither dependencies nor package hashes."
     )
