@@ -249,10 +249,10 @@ def _unnested(raw: Raw, location: str, key: str) -> Raw:
 
     Raises SourceError for invalid JSON.
     """
-    entry = decode_json(raw, Any, location, key)
-    match entry:
-        case {"spec": dict(nested)} if "name" not in nested:
-            return Raw(msgspec.json.encode({**entry, "spec": unnested_node(nested)}))
+    entry = decode_json(raw, dict[str, Any], location, key)
+    nested = entry.get("spec")
+    if isinstance(nested, dict) and "name" not in nested:
+        return Raw(msgspec.json.encode({**entry, "spec": unnested_node(nested)}))
     return raw
 
 
@@ -264,12 +264,13 @@ def unnested_node(nested: dict[str, Any]) -> dict[str, Any]:
     """
     match [*nested.items()]:
         case [(str(name), dict(node))]:
-            edges = node.get("dependencies", {})
+            unnested = {"name": name, **node}
+            edges = node.get("dependencies")
             if isinstance(edges, dict) and all(isinstance(edge, dict) for edge in edges.values()):
-                edges = [
-                    {**_hash_of_edge(edge), **edge, "name": end} for end, edge in edges.items()
+                unnested["dependencies"] = [
+                    {"name": end, **_hash_of_edge(edge), **edge} for end, edge in edges.items()
                 ]
-            return {**node, "name": name, "dependencies": edges}
+            return unnested
     return nested
 
 
