@@ -616,7 +616,11 @@ def test_database_of_version_5(tmp_path: Path) -> None:
     nested = {"version": "5", "installs": {}}
     nested["installs"] = {spec["hash"]: entry(spec["below"]) for spec in (zlib, hdf5)}
     (snapshot,) = snapshots(put(tmp_path / "5.json", text({"database": nested})), "mine")
-    assert by_hash(snapshot) == by_hash(read[0])
+    read_again, expected = (
+        {digest: replace(spec, parts=None) for digest, spec in by_hash(each).items()}
+        for each in (snapshot, read[0])
+    )
+    assert read_again == expected
     assert {spec.name for spec in snapshot.content.specs()} == {"zlib", "hdf5"}
 
 
