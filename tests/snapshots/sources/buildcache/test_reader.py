@@ -617,7 +617,7 @@ def test_database_of_version_5(tmp_path: Path) -> None:
     nested["installs"] = {spec["hash"]: entry(spec["below"]) for spec in (zlib, hdf5)}
     (snapshot,) = snapshots(put(tmp_path / "5.json", text({"database": nested})), "mine")
     read_again, expected = (
-        {digest: replace(spec, parts=None) for digest, spec in by_hash(each).items()}
+        {digest: replace(spec, spelling=None) for digest, spec in by_hash(each).items()}
         for each in (snapshot, read[0])
     )
     assert read_again == expected
