@@ -20,6 +20,7 @@ from snapshots.changes import package_changes, pairings, reasons, spec_pairs, vo
 from snapshots.changes.causes import CauseName
 from snapshots.models import OWN_COLUMNS, CauseKind
 from snapshots.sources.locations import mirror_of
+from snapshots.spack import query
 from snapshots.spack.names import ROOT_STACK
 
 Data = Mapping[str, Any]
@@ -562,6 +563,11 @@ def missing_cause(spec: Data) -> str:
         title: str = spec["mainCauses"][0]["title"]
         return title
     return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown reason"
+
+
+def of_family(targets: Sequence[str] | None, target: str) -> list[str]:
+    """Return the other targets of the family of a target."""
+    return query.of_family(target, targets or ())
 
 
 FILTERS = {

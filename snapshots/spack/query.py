@@ -9,7 +9,7 @@ host) are rejected with an error that names them.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -138,6 +138,19 @@ def _targets() -> Mapping[str, Any]:
     from archspec.cpu import TARGETS  # imported late, as few queries contain a range
 
     return TARGETS  # type: ignore[no-any-return]
+
+
+def of_family(target: str, targets: Iterable[str]) -> list[str]:
+    """Return the other targets whose family, such as aarch64, is that of a target."""
+    known = _targets()
+    if target not in known:
+        return []
+    family = known[target].family.name
+    return [
+        other
+        for other in targets
+        if other != target and other in known and known[other].family.name == family
+    ]
 
 
 @lru_cache(maxsize=1 << 12)

@@ -239,6 +239,8 @@ def test_availability_in_another_series(lost: httpx.Client) -> None:
 
 def test_availability_without_matches(lost: httpx.Client) -> None:
     """Never present, or removed from all series; an unknown package leads to the nearest."""
+    family = shown(lost, "/packages/hdf5/availability?target=aarch64").text(".lead")
+    assert family.startswith("Not for exactly aarch64: of its family, hdf5 was built for neoverse")
     never = shown(lost, "/packages/hdf5/availability?stack=nowhere")
     assert never.text(".lead") == "Never available: no revision of the catalog had it."
     assert never.text("option[selected]") == "nowhere"
