@@ -217,7 +217,7 @@ def test_a_backup_of_a_damaged_catalog_keeps_the_copy(
     sound = files_of(target)
     for path in sound:
         is_read = "_delta_log" in path or path.startswith("revisions/")
-        named = f"{path}|{path.rpartition('/')[0]} lacks"
+        named = f"{path}|the table {path.partition('/')[0]}(:| cannot be read:) "
         if damage is flip and "_delta_log" in path:  # for example, a file has another name now
             named = path.partition("/")[0]
         with damaged(catalog.location, path, damage):
