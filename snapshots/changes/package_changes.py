@@ -291,8 +291,10 @@ def _are_downgraded(pairing: Pairing, names: CommonNames, places: Codes) -> Mask
     keys, packages, before = _newest(base, pairing.base_rows, names.in_base[places])
     keys_of_head, _, after = _newest(head, pairing.head_rows, names.in_head[places])
     _, ours, theirs = np.intersect1d(keys, keys_of_head, assume_unique=True, return_indices=True)
-    old, new = base.version.values_at(before[ours]), head.version.values_at(after[theirs])
-    fell[packages[ours][list(map(is_older, new, old))]] = True
+    old = map(base.version.values.__getitem__, before[ours].tolist())
+    new = map(head.version.values.__getitem__, after[theirs].tolist())
+    are_older = np.fromiter(map(is_older, new, old), np.bool_, len(ours))
+    fell[packages[ours][are_older]] = True
     return fell
 
 
