@@ -181,7 +181,7 @@ def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
     }
 
 
-CAUSES_FORMAT = 4
+CAUSES_FORMAT = 5
 """The version of stored causes and cells; increased if their computation or the reasons change."""
 
 
