@@ -249,7 +249,7 @@ class OlderCatalog(CatalogError):
 
     def __init__(self, location: str) -> None:
         reason = "an earlier cachelog wrote it: export its revisions and import them again, as "
-        super().__init__(location, reason + "docs/upgrading.md describes")
+        super().__init__(location, reason + "docs/install.md describes")
 
 
 class IncompleteHistory(CachelogError):

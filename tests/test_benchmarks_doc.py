@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and docs/attacks.md: the figures are those of runs in docs/results/."""
+"""docs/benchmarks.md and docs/security.md: the figures are those of runs in docs/results/."""
 
 import re
 
@@ -52,6 +52,6 @@ def test_sentences_about_requests_match_the_run() -> None:
 def test_tables_of_attacks_are_those_of_a_run() -> None:
     """Of single attacks, and of mixed load."""
     attacks = msgspec.json.decode(data_of("attacks"), type=AttackRun)
-    assert_shows("attacks.md", by_group(attacks.attacks), attacks)
+    assert_shows("security.md", by_group(attacks.attacks), attacks)
     mixed = msgspec.json.decode(data_of("soak"), type=MixedLoad)
-    assert_shows("attacks.md", mixed.table(), mixed)
+    assert_shows("security.md", mixed.table(), mixed)

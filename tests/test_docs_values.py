@@ -96,7 +96,7 @@ SENTENCES = {
     "keeping.md": (
         f"from `{MIN_AGE // timedelta(hours=1)}h` to `{MAX_AGE // timedelta(days=1)}d`",
     ),
-    "limits.md": (
+    "settings.md": (
         f"at most {MAX_UNFINISHED} requests",
         f"within {BODY_SECONDS:g} s and in at most {MAX_PIECES:,} pieces",
         f"Up to {MAX_UPLOADS} requests with bodies over {LARGE_BODY >> 10} KiB",
@@ -133,7 +133,7 @@ SENTENCES = {
         f"number of the catalog's format: {CATALOG_FORMAT},",
         f"the version of their definition, now {CAUSES_FORMAT};",
     ),
-    "upgrading.md": (
+    "install.md": (
         f"#the-format), now {CATALOG_FORMAT}.",
         f"cachelog: {NewerCatalog('/srv/catalog', str(CATALOG_FORMAT + 1), CATALOG_FORMAT)}",
     ),
@@ -180,7 +180,7 @@ STEPS = r"^ +(\d\. .*)$"
             re.findall(STEPS, lookup.nearest_specs.__doc__ or "", re.MULTILINE),
         ),
         (
-            DOCUMENTS["upgrading.md"].split("| Exit codes |")[1].split("\n")[0],
+            DOCUMENTS["install.md"].split("| Exit codes |")[1].split("\n")[0],
             r"\b\d+\b",
             map(str, (0, FAULT, 2, _NOT_NOTIFIED, INTERRUPTED, UNREAD)),
         ),

@@ -1,4 +1,4 @@
-"""docs/upgrading.md: its program publishes the revisions of a catalog of 0.2 in a new one."""
+"""docs/install.md: its program publishes the revisions of a catalog of 0.2 in a new one."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from snapshots.models import RevisionInfo
 from snapshots.tables import revisions_table
 from tests.snapshots.factories import a_revision, a_spec, full_spec
 
-TEXT = (Path(__file__).parents[1] / "docs" / "upgrading.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[1] / "docs" / "install.md").read_text("utf-8")
 
 SPECS = [a_spec("a"), a_spec("b", name="zlib"), a_spec("c", name="cmake")]
 FIRST = Content.of(SPECS, [full_spec("gcc")])
@@ -63,7 +63,7 @@ def test_program(tmp_path: Path) -> None:
     write_deltalake(old / "specs", rows_of_old_catalog(), partition_by=["digest"])
     table = revisions_table(revisions, {}).drop_columns(["file", "num_proven", "unproven"])
     write_deltalake(old / "revisions", table)
-    with pytest.raises(OlderCatalog, match=re.escape("docs/upgrading.md")):
+    with pytest.raises(OlderCatalog, match=re.escape("docs/install.md")):
         Catalog(str(old)).refresh()
     (program,) = re.findall(r"^```python\n(.+?)^```", TEXT, re.M | re.S)
     program = program.replace('old, new = "old", "new"', f"old, new = {str(old)!r}, {str(new)!r}")

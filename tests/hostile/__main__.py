@@ -1,7 +1,7 @@
 """Attack a server on this machine: ``python -m tests.hostile [--full] [--only TEXT] [--loaded]``.
 
 Prints a table in Markdown; exits with 1 if an attack hurts. ``python -m tests.hostile --full
---write docs/attacks.md`` updates the figures of that document.
+--write docs/security.md`` updates the figures of that document.
 """
 
 import argparse

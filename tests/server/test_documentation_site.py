@@ -115,10 +115,10 @@ SEARCHES = {
     "import public cache": "real-cache.html",
     "why was hdf5 rebuilt": "real-cache.html",
     "publish release notes": "release.html",
-    "embed a package": "embedding.html",
+    "embed a package": "api.html",
     "run two replicas": "object-storage.html",
     "prune": "keeping.html",
-    "upgrade": "upgrading.html",
+    "upgrade": "install.html",
     "CACHELOG_REFRESH": "settings.html",
 }
 """Searches of new readers, and the relevant page of each."""

@@ -1,4 +1,4 @@
-"""Pages of another origin: those that embed a package (docs/embedding.md), and clients/example."""
+"""Pages of another origin: those that embed a package (docs/api.md), and clients/example."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from tests.server.servers import application, free_port, serving_files, until
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.test_docs import DOCUMENTS
 
-TEXT = DOCUMENTS["embedding.md"]
+TEXT = DOCUMENTS["api.md"]
 BADGE, FRAME = re.findall(r"```html\n(.*?)```", TEXT, re.DOTALL)
 (MARKDOWN,) = re.findall(r"```markdown\n(.*?)```", TEXT, re.DOTALL)
 

@@ -13,7 +13,7 @@ from server.graphql.requests import GraphQLRequest, ParsedRequest
 from server.settings import Settings
 from tests.memory import max_memory, memory_shares
 
-MEMORY = Path(__file__).parents[2] / "docs" / "memory.md"
+MEMORY = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def size_of(value: Any) -> int:
@@ -27,7 +27,7 @@ def size_of(value: Any) -> int:
 
 
 def test_documented_sum_is_that_of_the_settings() -> None:
-    """The table in docs/memory.md has each share by its name, in MiB, and their sum."""
+    """The table in docs/settings.md has each share by its name, in MiB, and their sum."""
     rows = dict(
         re.findall(r"^\| ([a-z ]+?) +\| .*\| +([\d,]+) \|$", MEMORY.read_text("utf-8"), re.M)
     )
