@@ -173,7 +173,8 @@ class HistoryTables:
         if not stored:
             return schema.empty_table()
         heads = {pair.head for pair in stored}
-        rows = self._select(self.table, [*names, "causes_format"], {"head": heads})
+        selected = [*dict.fromkeys([*names, "causes_format"])]
+        rows = self._select(self.table, selected, {"head": heads})
         is_other = np.asarray(pc.not_equal(rows["causes_format"], CAUSES_FORMAT))
         rows = rows.take(np.argsort(is_other, kind="stable"))
         _, first = np.unique(np.asarray(texts_in(rows), object), return_index=True)

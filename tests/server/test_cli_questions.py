@@ -219,7 +219,7 @@ def test_causes_of_an_older_format_are_computed_again(
 ) -> None:
     """The command stores them in the current format."""
     before = succeed("causes", "--json", catalog=rebuilds).json
-    for module in ("changes.stored_changes", "catalog.history_tables", "timelines.causes"):
+    for module in ("changes.stored_changes", "catalog.history_tables"):
         monkeypatch.setattr(f"snapshots.{module}.CAUSES_FORMAT", 99)
     assert succeed("causes", "--json", catalog=rebuilds).json == before
     opened = Catalog(str(rebuilds))

@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
@@ -20,7 +21,9 @@ from snapshots.catalog.history_queries import fill, missing_pairs, prepare
 from snapshots.catalog.library import Library
 from snapshots.catalog.pairs import changes_of_pairs, store_all
 from snapshots.catalog.specs_table import ContentReader
+from snapshots.changes import stored_changes
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import changes_to_store
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.models import NOTHING
 from tests.expensive import examples
@@ -189,6 +192,23 @@ def test_damage(
             library.history_queries.package_counts(history.pairs),
             library.history_queries.count_returned(history, "develop", history.pairs),
         )
+
+
+def test_pairs_that_are_stored_again(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has one row: that with causes of the current format, whichever was stored last."""
+    catalog.publish(states("ab", "bc"))
+    pairs_of_catalog, columns = catalog.history.pairs, ["causes", "causes_format"]
+    before = catalog.changes.comparisons(pairs_of_catalog, columns)
+    assert len(before) == 2
+    assert {*before["causes_format"].to_pylist()} == {stored_changes.CAUSES_FORMAT}
+    computed = [changes_to_store(*map(catalog.reader().side, it)) for it in pairs_of_catalog]
+    catalog.keep(computed)
+    with monkeypatch.context() as patch:
+        patch.setattr(stored_changes, "CAUSES_FORMAT", 0)
+        catalog.keep([replace(changes, causes=()) for changes in computed])
+    assert len(DeltaTable(f"{catalog.location}/comparisons").to_pyarrow_table()) == 6
+    assert catalog.changes.comparisons(pairs_of_catalog, columns) == before
+    assert catalog.changes.explained == {*pairs_of_catalog}
 
 
 def test_files_that_another_tool_merged(catalog: Catalog) -> None:

@@ -6,12 +6,10 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import stored_changes
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import causes_of_package, changes_to_store, comparisons_table
 from snapshots.history import History, Pair
@@ -53,8 +51,8 @@ class Series:
         """The causes of each pair in the model, by the number of its head."""
 
     def causes(self) -> SeriesCauses:
-        """Return the causes; storing a pair twice makes no difference."""
-        return SeriesCauses([self.table, self.table], "develop", self.history)
+        """Return the causes."""
+        return SeriesCauses(self.table, "develop", self.history)
 
     def expected(self, by: Sequence[SeriesCauseKey], since: int = 0) -> dict[Any, Any]:
         """Return the points of each key, counted by the model."""
@@ -199,18 +197,6 @@ def test_sizes() -> None:
     sized = State(replace(spec, size=None if spec.name == "png" else 10) for spec in specs)
     (zlib,) = Series([week("1.2"), sized]).causes().summed([PACKAGE])
     assert (zlib.num_specs, zlib.size) == (3, 20)
-
-
-def test_causes_of_another_format_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another version of cachelog stored them."""
-    monkeypatch.setattr(stored_changes, "CAUSES_FORMAT", 0)
-    older = comparisons_table(SERIES.kept, "cachelog", None)
-    assert SeriesCauses([older], "develop", SERIES.history).summed([PACKAGE]) == []
-    unknown = comparisons_table(
-        [replace(changes, causes=None) for changes in SERIES.kept], "c", None
-    )
-    assert SeriesCauses([unknown], "develop", SERIES.history).summed([PACKAGE]) == []
-    assert SeriesCauses([], "develop", SERIES.history).summed([PACKAGE]) == []
 
 
 def test_revisions_between_two_moments() -> None:

@@ -7,17 +7,14 @@ from random import Random
 from weakref import ref
 
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes import stored_changes
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.reasons import SpecChangeReason as R
 from snapshots.history import History
 from snapshots.models import Spec
-from snapshots.timelines import availability
 from snapshots.timelines.availability import PackageCells, is_current
 from snapshots.timelines.catalog_packages import catalog_package, catalog_packages
 from snapshots.timelines.growth import GrowthPoint, count_returned, growth, with_returned
@@ -71,7 +68,7 @@ def test_cells_of_packages(past: HistoryQueries, seed: int) -> None:
         assert orders == sorted(orders)
     for name in NAMES:
         assert catalog_package(rows, name, past.history) == packages.get(name)
-        cells = PackageCells([table, table], name, past.history)
+        cells = PackageCells(table, name, past.history)
         cell = {
             by: random.choice(values)
             for by in (CoverageDimension.VERSION, CoverageDimension.TARGET, CoverageDimension.STACK)
@@ -92,7 +89,7 @@ def test_counts(past: HistoryQueries) -> None:
     rows = past.comparisons()
     for series in past.history.series_names:
         check_growth(past, growth(totals, series, past.history), series)
-        returned = count_returned([rows], [rows], series, past.history)
+        returned = count_returned(rows, rows, series, past.history)
         for step in past.history.neighbours(series):
             if step.pair.base == step.pair.head:
                 assert step.head not in returned
@@ -127,7 +124,7 @@ def test_best_series_of_a_package() -> None:
     states = [("develop", 1, [zlib("1")]), ("v1.0", 2, [zlib("1")]), ("develop", 3, [])]
     for num_states, series in ((2, "develop"), (3, "vX.Y.Z")):
         past = a_past(*states[:num_states])
-        package = catalog_packages([past.comparisons()], past.history)["zlib"]
+        package = catalog_packages(past.comparisons(), past.history)["zlib"]
         assert (package.best.series, package.is_gone) == (series, False)
 
 
@@ -200,9 +197,9 @@ NO_STACK = replace(ARM, stacks=("root",))
 PAST = a_past(("develop", 1, [X86]), ("develop", 2, [ARM]), ("develop", 3, [NO_STACK]))
 
 
-def test_values_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are those that any of its specs had, if this version of cachelog stored them."""
-    of_package = PackageCells([PAST.comparisons()], "hdf5", PAST.history)
+def test_values_of_a_package() -> None:
+    """They are those that any of its specs had."""
+    of_package = PackageCells(PAST.comparisons(), "hdf5", PAST.history)
     assert of_package.values(VERSION) == ["1.14.5", "1.12.0"]
     assert of_package.values(TARGET) == ["neoverse_v1", "x86_64_v3"]
     assert of_package.values(STACK) == ["e4s", "e4s-arm", "ml"]
@@ -211,5 +208,3 @@ def test_values_of_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(span.num_specs, is_current([span])) for span in spans] == [(1, False)]
     assert spans[0].pair == PAST.history.pairs[1]
     assert is_current(of_package.spans("develop", {STACK: "e4s-arm"}))
-    monkeypatch.setattr(availability, "CAUSES_FORMAT", stored_changes.CAUSES_FORMAT + 1)
-    assert PackageCells([PAST.comparisons()], "hdf5", PAST.history).values(VERSION) == []
