@@ -21,6 +21,7 @@ from schema.execution.budget import (
     Failed,
     NotLoaded,
 )
+from snapshots.arrays import Mask
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
 from snapshots.catalog.history_queries import HistoryQueries
@@ -33,7 +34,6 @@ from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
 from snapshots.errors import IncompleteHistory, RevisionNotFound, StackNotFound
 from snapshots.frames import queries
-from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from cachetools import cachedmethod
 
+from snapshots.arrays import Mask, Rows
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension
 from snapshots.changes.diff import Comparison
@@ -22,7 +23,6 @@ from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.errors import UnknownPackage
-from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.suggestions import require_names
 from snapshots.models import SideInfo

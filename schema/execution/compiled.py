@@ -31,8 +31,8 @@ from schema.execution.json_objects import STRUCTURE, JsonObjects, rendered_value
 from schema.execution.row_cache import RowCache
 from schema.fields.many import FIXED, LazyList, Origin, function_for_many, json_text
 from schema.limits import Limits
+from snapshots.arrays import Rows
 from snapshots.errors import CachelogError
-from snapshots.frames.columns import Rows
 
 MAX_FIELDS = Limits.max_selections
 """Maximum number of fields of a compiled operation, with those for each type of an interface."""

@@ -12,7 +12,7 @@ import numpy as np
 from cachetools import LRUCache
 
 from schema.fields import many
-from snapshots.frames.columns import Rows
+from snapshots.arrays import Rows
 
 ROW_BYTES = 64 << 20
 """Maximum size of rendered rows in bytes."""

@@ -22,7 +22,7 @@ from strawberry.types.field import StrawberryField
 
 from schema.fields.cost import COST, Cost
 from schema.fields.gql import described
-from snapshots.frames.columns import Rows
+from snapshots.arrays import Rows
 from snapshots.frames.frame import Frame
 
 FOR_MANY = "for_many"

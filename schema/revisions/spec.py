@@ -12,9 +12,10 @@ from schema.fields import gql, many, relay, units
 from schema.fields.cost import COST, ArgumentCost, Cost, field, resolver, texts
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
+from snapshots.arrays import Mask, Rows
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.changes.pairings import states_stacks
-from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.columns import rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX

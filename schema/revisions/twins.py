@@ -13,8 +13,8 @@ from schema.context import Context, Info
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver
 from schema.revisions.spec import SpecRows, SpecType
+from snapshots.arrays import Rows
 from snapshots.changes.twins import TwinGroup, Twins
-from snapshots.frames.columns import Rows
 from snapshots.frames.suggestions import require_names
 from snapshots.models import RevisionInfo
 

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from snapshots import errors, refs
+from snapshots.arrays import Mask
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_tables import pairs_in
 from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
 from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
-from snapshots.frames.columns import Mask
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH, HashSet, is_beginning
 from snapshots.history import History, Neighbours, Pair

@@ -9,8 +9,8 @@ from itertools import compress
 import msgspec
 import numpy as np
 
+from snapshots.arrays import Mask, Rows
 from snapshots.catalog.library import Library
-from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
 

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from cachetools import LRUCache
 
+from snapshots.arrays import Mask
 from snapshots.catalog import history_queries
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.publication import Planned
@@ -33,7 +34,6 @@ from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
 from snapshots.contents import Content
 from snapshots.frames import queries
-from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet

@@ -18,12 +18,11 @@ from typing import TypeVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from snapshots.arrays import Mask, Numbers, Rows
 from snapshots.changes.sides import Side, are_equal
-from snapshots.frames.columns import Arrays, Mask, Rows
+from snapshots.frames.columns import Arrays
 from snapshots.frames.dependencies import DependencyType
-from snapshots.frames.graphs import Edges, Nodes, Numbers
 from snapshots.frames.hashes import texts_of
 from snapshots.spack.versions import version_key
 
@@ -52,7 +51,7 @@ class PairedEdges(msgspec.Struct, frozen=True):
     only_head: Sequence[EdgeEnd]
 
 
-def edges_of_each(side: Side, nodes: Nodes) -> list[list[EdgeEnd]]:
+def edges_of_each(side: Side, nodes: Numbers) -> list[list[EdgeEnd]]:
     """Return the dependencies of each node, in the order of its record.
 
     They are read by column; reading them one by one takes several times as long.
@@ -153,10 +152,7 @@ def _grouped(
     return groups.values()
 
 
-Keys = npt.NDArray[np.int64]
-
-
-def _repeated(keys: Keys) -> Keys:
+def _repeated(keys: Numbers) -> Numbers:
     """Return the sorted keys that occur more than once."""
     return np.unique(keys[1:][keys[1:] == keys[:-1]])
 
@@ -183,10 +179,10 @@ class PairGraph(Arrays, msgspec.Struct, frozen=True):
     """
 
     num_starts: int
-    base_nodes: Nodes
-    head_nodes: Nodes
-    sources: Numbers
-    targets: Numbers
+    base_nodes: Numbers
+    head_nodes: Numbers
+    sources: Rows
+    targets: Rows
     is_external: Mask
     has_twice: Mask
     is_cut: Mask
@@ -211,7 +207,7 @@ class _Walk:
     def __init__(self, base: Side, head: Side) -> None:
         self._sides = base, head
         numbers: dict[str, int] = {}
-        self._names: list[Numbers] = []
+        self._names: list[Rows] = []
         for side in self._sides:
             column = side.column("package")
             codes = [numbers.setdefault(name, len(numbers)) for name in column.values]
@@ -220,10 +216,10 @@ class _Walk:
         self._stated = base.is_stated, head.is_stated
         self._most = MAX_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
         self._numbers: dict[int, int] = {}
-        self._edges: list[tuple[Edges, Edges]] = []
-        self._twice: list[Edges] = []
+        self._edges: list[tuple[Numbers, Numbers]] = []
+        self._twice: list[Numbers] = []
 
-    def run(self, base_nodes: Nodes, head_nodes: Nodes) -> PairGraph:
+    def run(self, base_nodes: Numbers, head_nodes: Numbers) -> PairGraph:
         """Return the pairs reached from the given ones, up to limits that bound memory."""
         num_starts = len(base_nodes)
         keys = level = self._keys(base_nodes, head_nodes)
@@ -236,13 +232,13 @@ class _Walk:
             level = self._step(level)
         return self._graph(num_starts, np.concatenate([*levels, level[:0]]), num_cut=len(level))
 
-    def _keys(self, base_nodes: Nodes, head_nodes: Nodes) -> Nodes:
+    def _keys(self, base_nodes: Numbers, head_nodes: Numbers) -> Numbers:
         return base_nodes * self._sides[1].graph.num_nodes + head_nodes
 
-    def _ends(self, keys: Nodes) -> tuple[Nodes, Nodes]:
+    def _ends(self, keys: Numbers) -> tuple[Numbers, Numbers]:
         return np.divmod(keys, self._sides[1].graph.num_nodes)
 
-    def _step(self, level: Nodes) -> Nodes:
+    def _step(self, level: Numbers) -> Numbers:
         """Return the keys of the pairs that a level leads to and that are new."""
         numbers = np.arange(len(self._numbers) - len(level), len(self._numbers))
         base_nodes, head_nodes = self._ends(level)
@@ -259,7 +255,7 @@ class _Walk:
         self._edges.append((numbers[places[differ]], reached[of_edge]))
         return np.array(new, np.int64)
 
-    def _common_edges(self, base_nodes: Nodes, head_nodes: Nodes) -> tuple[Edges, Edges]:
+    def _common_edges(self, base_nodes: Numbers, head_nodes: Numbers) -> tuple[Numbers, Numbers]:
         """Return the dependencies that both nodes of a pair have, as ``pair_edges`` pairs them.
 
         The first result has three rows: the index of the pair in the arguments, and the targets of
@@ -281,7 +277,7 @@ class _Walk:
             edges = np.hstack([edges[:, ~np.isin(edges[0], twice)], paired])
         return edges, twice
 
-    def _named_edges(self, side: Side, names: Numbers, nodes: Nodes) -> tuple[Keys, Nodes]:
+    def _named_edges(self, side: Side, names: Rows, nodes: Numbers) -> tuple[Numbers, Numbers]:
         """Return a sorted key of each edge, from the node's index and the name, and its target."""
         down, targets = side.graph.down, side.graph.targets
         counts = down.starts[nodes + 1] - down.starts[nodes]
@@ -290,7 +286,7 @@ class _Walk:
         order = np.argsort(keys, kind="stable")
         return keys[order], ends[order]
 
-    def _paired(self, places: Edges, base: Nodes, head: Nodes) -> Edges:
+    def _paired(self, places: Numbers, base: Numbers, head: Numbers) -> Numbers:
         """Return the index and targets of the common edges of pairs of nodes, one row each."""
         edges = map(edges_of_each, self._sides, (base, head))
         ends = [
@@ -298,10 +294,10 @@ class _Walk:
             for place, of_pair in zip(places.tolist(), map(pair_edges, *edges), strict=True)
             for old, new in of_pair.both
         ]
-        rows: Edges = np.array(ends, np.int64).reshape(-1, 3).T
+        rows: Numbers = np.array(ends, np.int64).reshape(-1, 3).T
         return rows
 
-    def _graph(self, num_starts: int, keys: Nodes, num_cut: int) -> PairGraph:
+    def _graph(self, num_starts: int, keys: Numbers, num_cut: int) -> PairGraph:
         base_nodes, head_nodes = self._ends(keys)
         nothing = np.empty(0, np.int64)
         sources, targets = (

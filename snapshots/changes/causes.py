@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import FactBits, Mask, Numbers, Rows
 from snapshots.changes.cause_graph import (
     EdgeEnd,
     PairGraph,
@@ -52,7 +53,6 @@ from snapshots.changes.involvement import WORD, Involvement, ranks
 from snapshots.changes.pairings import FieldChange, code_of
 from snapshots.changes.reasons import Reasoning
 from snapshots.changes.sides import (
-    Facts,
     Side,
     are_unmatched,
     became_dependencies,
@@ -65,10 +65,10 @@ from snapshots.changes.sides import (
     shapes,
     shapes_without_tools,
 )
-from snapshots.frames.columns import Arrays, Mask, Rows
+from snapshots.frames.columns import Arrays
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import Adjacency, BottomUpGraph, Nodes
+from snapshots.frames.graphs import Adjacency, BottomUpGraph
 from snapshots.models import ARCHITECTURE, OWN_FACTS, CauseKind
 from snapshots.spack.names import natural_key
 
@@ -196,8 +196,6 @@ def _features(edges: Sequence[EdgeEnd]) -> set[DependencyType | str]:
     return types.union(*(edge.virtuals for edge in edges))
 
 
-Numbers = npt.NDArray[np.int64]
-
 _COLUMNS = {fact.cause: (name,) for name, fact in OWN_FACTS.items() if fact.cause} | {
     CauseKind.RECIPE: (),
     CauseKind.TARGET: ARCHITECTURE,
@@ -230,7 +228,7 @@ class CauseNaming:
         self._numbers: dict[CauseName, int] = {}
         self._pairs: list[tuple[Numbers, Numbers]] = []
 
-    def run(self, facts: Facts, documents: Documents, apart: Mask, ends: Mask) -> OwnCauses:
+    def run(self, facts: FactBits, documents: Documents, apart: Mask, ends: Mask) -> OwnCauses:
         """Return the causes.
 
         ``facts`` are the differing own facts of each pair, ``apart`` marks pairs of nodes that are
@@ -448,7 +446,7 @@ def _best_of_pairs(
 
 
 def _main_of_specs(
-    graph: PairGraph, facts: Facts, own: OwnCauses, names: Numbers, best: Numbers
+    graph: PairGraph, facts: FactBits, own: OwnCauses, names: Numbers, best: Numbers
 ) -> Numbers:
     """Return the main cause of each counterpart; ``names`` are the ranks of the causes by name."""
     main = best[: graph.num_starts].copy()
@@ -479,7 +477,7 @@ class Paths(Arrays):
     """
 
     def __init__(
-        self, base: Side, head: Side, graph: PairGraph, best: npt.NDArray[np.int32], ends: Nodes
+        self, base: Side, head: Side, graph: PairGraph, best: npt.NDArray[np.int32], ends: Numbers
     ) -> None:
         self._sides = base, head
         self._graph = graph
@@ -766,7 +764,7 @@ class Causes(Arrays):
         masks = np.full_like(bits, ~np.uint64(0))
         masks[marked, words] = ~(np.uint64(1) << places.astype(np.uint64))
 
-        def pass_over(pairs: Nodes) -> None:
+        def pass_over(pairs: Numbers) -> None:
             bits[pairs] &= masks[pairs]
 
         self._order.spread(bits, np.bitwise_or, pass_over)

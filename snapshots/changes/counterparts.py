@@ -50,15 +50,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import NO_ROW, Fingerprints, Mask, Numbers, Rows, Shares
 from snapshots.changes.involvement import ranks
-from snapshots.changes.likeness import Below, Numbers, Shares, shares, version_places
-from snapshots.changes.sides import Apart, Fingerprints, Side, row_hashes
-from snapshots.frames.columns import Arrays, Mask, Rows, begins_of_runs, mixed, places_of_runs
+from snapshots.changes.likeness import Below, shares, version_places
+from snapshots.changes.sides import Apart, Side, row_hashes
+from snapshots.frames.columns import Arrays, begins_of_runs, mixed, places_of_runs
 from snapshots.frames.graphs import strongly_connected
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
-
-Places = npt.NDArray[np.int64]
 
 # -- candidates
 
@@ -104,7 +103,7 @@ class Candidates:
         frame = self.side.frame
         return frame.stacks_without_root[frame.stacks.codes[self.rows]].astype(np.uint64)
 
-    def stacks_of(self, places: Places) -> "Items":
+    def stacks_of(self, places: Numbers) -> "Items":
         """Return the stacks of candidates, without root; owners are indices into ``places``."""
         column = self.side.frame.stacks
         owners, items = column.items_of(column.codes[self.rows[places]])
@@ -112,7 +111,7 @@ class Candidates:
         is_other = items != column.item_index.get(ROOT_STACK, -1)
         return Items(owners[is_other], hashes[items[is_other]].astype(np.uint64))
 
-    def keys(self, facts: Sequence[str], places: Places) -> Fingerprints:
+    def keys(self, facts: Sequence[str], places: Numbers) -> Fingerprints:
         """Return one hash of several facts per candidate; ``facts`` are names of these columns."""
         return mixed(*(getattr(self, fact)[places] for fact in facts))
 
@@ -130,7 +129,7 @@ class Candidates:
             np.add.at(sums, pairs // len(distinct), distinct[pairs % len(distinct)])
         return sums
 
-    def _named(self) -> tuple[Fingerprints, Places, Places]:
+    def _named(self) -> tuple[Fingerprints, Numbers, Numbers]:
         """Return hashes of names, and for each dependency the indices of its owner and its name."""
         side, graph = self.side, self.side.graph
         stating = np.flatnonzero(side.stating_compilers[self.rows])
@@ -156,7 +155,7 @@ MAX_CLASSES = 512
 _SHIFT = 32
 
 
-def match(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
+def match(base: Fingerprints, head: Fingerprints) -> tuple[Numbers, Numbers]:
     """Pair candidates of both sides with the same mark: the first of each, the second, and so on.
 
     Return the indices of each pair in the two arrays.
@@ -166,7 +165,7 @@ def match(base: Fingerprints, head: Fingerprints) -> tuple[Places, Places]:
     return first, second
 
 
-def _ordinals(marks: Fingerprints) -> Places:
+def _ordinals(marks: Fingerprints) -> Numbers:
     """Return for each mark the number of equal marks that precede it."""
     order = np.argsort(marks, kind="stable")
     begins = np.flatnonzero(begins_of_runs(marks[order]))
@@ -186,7 +185,9 @@ class Classes:
     and ``is_cut`` is True if there is such a key.
     """
 
-    def __init__(self, places: Places, keys: Places, marks: Fingerprints, versions: Places) -> None:
+    def __init__(
+        self, places: Numbers, keys: Numbers, marks: Fingerprints, versions: Numbers
+    ) -> None:
         _, first, of_member = np.unique(marks, return_index=True, return_inverse=True)
         order = np.lexsort((first, -versions[first], keys[first]))
         numbers = ranks(order)[of_member]
@@ -223,7 +224,7 @@ class Classes:
         return self._members[start : start + count]
 
 
-def first_piece(keys: Places) -> Places:
+def first_piece(keys: Numbers) -> Numbers:
     """Return the number of the first piece of each key."""
     return keys << _SHIFT
 
@@ -255,7 +256,7 @@ class Ties:
                     ties.setdefault(place, tie)
 
     def add_ties(
-        self, base: Places, base_marks: Fingerprints, head: Places, head_marks: Fingerprints
+        self, base: Numbers, base_marks: Fingerprints, head: Numbers, head_marks: Fingerprints
     ) -> None:
         """Add the ties between candidates of both sides that have the same mark."""
         ours, theirs = _by_mark(base, base_marks), _by_mark(head, head_marks)
@@ -264,7 +265,7 @@ class Ties:
             self.add(before, after, min(len(before), len(after)))
 
 
-def _by_mark(places: Places, marks: Fingerprints) -> Mapping[int, list[int]]:
+def _by_mark(places: Numbers, marks: Fingerprints) -> Mapping[int, list[int]]:
     by_mark: defaultdict[int, list[int]] = defaultdict(list)
     for place, mark in zip(places.tolist(), marks.tolist(), strict=True):
         by_mark[mark].append(place)
@@ -330,7 +331,7 @@ _MAX_PAIRS = 1 << 18
 class Items(msgspec.Struct, frozen=True):
     """Items of classes or candidates: the numbers of their owners, ascending, and item hashes."""
 
-    owners: Places
+    owners: Numbers
     hashes: Fingerprints
 
 
@@ -340,9 +341,9 @@ class Marks(msgspec.Struct, frozen=True):
     ``groups`` ascend as well: pairs from marks of the same group are ranked together.
     """
 
-    owners: Places
+    owners: Numbers
     hashes: Fingerprints
-    groups: Places
+    groups: Numbers
 
 
 def marks_of_keys(classes: Classes) -> Marks:
@@ -383,7 +384,7 @@ def _chosen(classes: Classes, marks: Marks, too_many: Mask) -> Marks:
     return Marks(owners[order], hashes[order], groups[order])
 
 
-def pairs_of_classes(base: Marks, head: Marks) -> Iterator[tuple[Places, Places]]:
+def pairs_of_classes(base: Marks, head: Marks) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield the numbers of classes that have a common mark, each pair once.
 
     All pairs of a group are in the same batch; several small groups share a batch.
@@ -397,7 +398,7 @@ def pairs_of_classes(base: Marks, head: Marks) -> Iterator[tuple[Places, Places]
         yield np.divmod(pairs[begins_of_runs(pairs)], size)
 
 
-def _joined(base: Marks, head: Marks) -> tuple[Places, Places, Places]:
+def _joined(base: Marks, head: Marks) -> tuple[Numbers, Numbers, Numbers]:
     """Return for each mark of base where equal marks of head begin, and their number.
 
     The beginnings are indices into the third array, the owners of head's marks sorted by hash.
@@ -409,7 +410,7 @@ def _joined(base: Marks, head: Marks) -> tuple[Places, Places, Places]:
     return starts, counts, head.owners[order]
 
 
-def _batches(groups: Places, counts: Places) -> Iterator[slice]:
+def _batches(groups: Numbers, counts: Numbers) -> Iterator[slice]:
     """Yield slices of sorted groups: one group, or as many as have few pairs."""
     before = np.concatenate(([0], np.cumsum(counts)))
     ends = np.searchsorted(groups, groups, "right")
@@ -425,9 +426,6 @@ def _batches(groups: Places, counts: Places) -> Iterator[slice]:
 # -- votes
 
 
-_NO_PLACE = -1
-
-
 class Votes(msgspec.Struct, frozen=True):
     """The pairs of candidates that have votes, sorted by index, and the number of votes of each.
 
@@ -435,9 +433,9 @@ class Votes(msgspec.Struct, frozen=True):
     depends on several specs of a name, it does not vote on them.
     """
 
-    base: Places
-    head: Places
-    counts: Places
+    base: Numbers
+    head: Numbers
+    counts: Numbers
 
     def hashes(self) -> Fingerprints:
         """Return a hash of each pair with its number of votes."""
@@ -470,28 +468,26 @@ class _Uses:
     def __init__(self, candidates: Candidates, free: Mask, rows: Rows) -> None:
         side, nodes = candidates.side, rows.astype(np.int64)
         graph = side.graph
-        place_of = np.full(graph.num_nodes, _NO_PLACE, np.int64)
+        place_of = np.full(graph.num_nodes, NO_ROW, np.int64)
         place_of[candidates.rows[free]] = np.flatnonzero(free)
         counts = graph.down.starts[nodes + 1] - graph.down.starts[nodes]
         owners = np.repeat(np.arange(len(nodes)), counts)
         targets = graph.targets[graph.down.edges_of(nodes)]
         is_user = np.zeros(len(nodes), np.bool_)
-        is_user[owners[place_of[targets] != _NO_PLACE]] = True
+        is_user[owners[place_of[targets] != NO_ROW]] = True
         owners, targets = owners[is_user[owners]], targets[is_user[owners]]
         names = side.column("package").row_hashes(targets)
         keys = mixed(owners.astype(np.uint64), names)
         order = np.argsort(keys, kind="stable")
         bounds = np.append(np.flatnonzero(begins_of_runs(keys[order])), len(order))
         chosen = order[bounds[:-1][np.diff(bounds) == 1]]
-        chosen = chosen[place_of[targets[chosen]] != _NO_PLACE]
+        chosen = chosen[place_of[targets[chosen]] != NO_ROW]
         self.keys: Fingerprints = keys[chosen]
-        self.places: Places = place_of[targets[chosen]]
+        self.places: Numbers = place_of[targets[chosen]]
 
 
 # -- ranking
 
-
-_NO_KEY = -1
 
 _BELOW = (("package", "version"), ("package", "version", "variants"))
 """The columns by which the sets of dependencies of specs are compared, in the order of ranking."""
@@ -500,17 +496,17 @@ _BELOW = (("package", "version"), ("package", "version", "variants"))
 class Group(msgspec.Struct, frozen=True):
     """Some candidates of one side: their ascending indices among all, and their key numbers."""
 
-    places: Places
-    keys: Places
+    places: Numbers
+    keys: Numbers
 
-    def without(self, places: Places) -> "Group":
+    def without(self, places: Numbers) -> "Group":
         """Return the group without the candidates at ``places``."""
         is_other = np.isin(self.places, places, invert=True)
         return Group(self.places[is_other], self.keys[is_other])
 
-    def keys_among(self, size: int) -> Places:
+    def keys_among(self, size: int) -> Numbers:
         """Return the key number of each of ``size`` candidates, -1 for those not in the group."""
-        keys = np.full(size, _NO_KEY, np.int64)
+        keys = np.full(size, NO_ROW, np.int64)
         keys[self.places] = self.keys
         return keys
 
@@ -524,7 +520,7 @@ class _Ranked(msgspec.Struct, frozen=True):
 
     candidates: Candidates
     sets: Sequence[Numbers]
-    versions: Places
+    versions: Numbers
 
     @property
     def size(self) -> int:
@@ -537,13 +533,13 @@ class _Ranked(msgspec.Struct, frozen=True):
         numbers = *(numbers[group.places] for numbers in self.sets), group.keys
         return mixed(facts, *(column.astype(np.uint64) for column in numbers))
 
-    def singles(self, places: Places) -> tuple[Classes, Places]:
+    def singles(self, places: Numbers) -> tuple[Classes, Numbers]:
         """Return classes of one candidate each, and the class number of each of ``places``."""
         distinct = np.unique(places)
         classes = Classes(distinct, np.zeros_like(distinct), distinct.astype(np.uint64), -distinct)
         return classes, np.searchsorted(distinct, places)
 
-    def classes(self, group: Group, marks: Fingerprints, paired: Places) -> Classes:
+    def classes(self, group: Group, marks: Fingerprints, paired: Numbers) -> Classes:
         """Return the classes of the candidates that are not paired yet."""
         unpaired = np.delete(np.arange(len(group.places)), paired)
         places = group.places[unpaired]
@@ -557,7 +553,7 @@ class Ranking:
     """
 
     def __init__(
-        self, base: Candidates, base_places: Places, head: Candidates, head_places: Places
+        self, base: Candidates, base_places: Numbers, head: Candidates, head_places: Numbers
     ) -> None:
         versions = version_places(base.side.frame, base.rows, head.side.frame, head.rows)
         rows = base.rows[base_places], head.rows[head_places]
@@ -580,7 +576,7 @@ class Ranking:
         ties: Ties | None,
         *,
         with_common_stack: bool,
-    ) -> tuple[Places, Places, bool]:
+    ) -> tuple[Numbers, Numbers, bool]:
         """Pair the candidates of each key: most votes first, then the most similar.
 
         Return the indices of the pairs in base and in head, and whether more pairs may remain. Ties
@@ -618,11 +614,11 @@ class Ranking:
 
     def _voted(
         self, base: Group, head: Group, votes: Votes, ties: Ties | None, *, with_common_stack: bool
-    ) -> tuple[Places, Places]:
+    ) -> tuple[Numbers, Numbers]:
         """Pair candidates of the same key that have votes."""
         keys = base.keys_among(self._base.size), head.keys_among(self._head.size)
         same = keys[0][votes.base] == keys[1][votes.head]
-        chosen = np.flatnonzero(same & (keys[0][votes.base] != _NO_KEY))
+        chosen = np.flatnonzero(same & (keys[0][votes.base] != NO_ROW))
         before, after = votes.base[chosen], votes.head[chosen]
         stacks = self._shares("stacks", before, after)
         if with_common_stack:
@@ -636,7 +632,7 @@ class Ranking:
         theirs, other = self._head.singles(after)
         return _pair_by_rank(ours, one, theirs, other, ranks, ties)
 
-    def _ranks(self, base: Places, head: Places, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
+    def _ranks(self, base: Numbers, head: Numbers, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
         """Return the columns by which pairs are sorted in ascending order, all but the hashes."""
         before, after = self._base.versions[base], self._head.versions[head]
         return (
@@ -653,7 +649,7 @@ class Ranking:
             -before,
         )
 
-    def _shares(self, name: str, base: Places, head: Places) -> Shares:
+    def _shares(self, name: str, base: Numbers, head: Numbers) -> Shares:
         """Return the share of a list-valued fact that each two candidates have in common."""
         ours, theirs = self._base.candidates, self._head.candidates
         before, after = (getattr(candidates.side.frame, name) for candidates in (ours, theirs))
@@ -661,7 +657,7 @@ class Ranking:
         return shares(before, ours.rows[base], after, theirs.rows[head], left_out)
 
 
-def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
+def _placed(size: int, places: Numbers, numbers: Numbers) -> Numbers:
     """Return an array of ``size`` numbers: the given ones at their indices, -1 elsewhere."""
     placed = np.full(size, -1, np.int64)
     placed[places] = numbers
@@ -669,8 +665,8 @@ def _placed(size: int, places: Places, numbers: Numbers) -> Numbers:
 
 
 def _pair_first_free(
-    base: Places, head: Places, ranks: tuple[npt.NDArray[Any], ...]
-) -> tuple[Places, Places]:
+    base: Numbers, head: Numbers, ranks: tuple[npt.NDArray[Any], ...]
+) -> tuple[Numbers, Numbers]:
     """Select pairs of candidates, those of the smallest rank first, then of the smallest hashes."""
     order = np.lexsort((head, base, *ranks[::-1]))
     before, after = base[order], head[order]
@@ -686,12 +682,12 @@ def _pair_first_free(
 
 def _pair_by_rank(
     base: Classes,
-    ours: Places,
+    ours: Numbers,
     head: Classes,
-    theirs: Places,
+    theirs: Numbers,
     ranks: tuple[npt.NDArray[Any], ...],
     ties: Ties | None,
-) -> tuple[Places, Places]:
+) -> tuple[Numbers, Numbers]:
     """Select the free members of pairs of classes, those of the smallest rank first."""
     order = np.lexsort(ranks[::-1])
     bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
@@ -700,7 +696,7 @@ def _pair_by_rank(
     return np.array(of_base, np.int64), np.array(of_head, np.int64)
 
 
-def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Places) -> Mask:
+def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Numbers) -> Mask:
     """Return where the rank differs from the previous one, in sorted order."""
     begins = np.ones(len(order), np.bool_)
     begins[1:] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in ranks])
@@ -722,8 +718,6 @@ TIERS = (
 ``names`` are those of the direct dependencies.
 """
 
-_NO_ROW = -1
-
 
 class Counterparts(Arrays, msgspec.Struct, frozen=True, dict=True):
     """The pairs: ``base_of`` contains the row in base of each row of head, ``head_of`` the reverse.
@@ -740,7 +734,7 @@ class Counterparts(Arrays, msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def head_rows(self) -> Rows:
         """The rows in head of all pairs, ascending."""
-        return np.flatnonzero(self.base_of != _NO_ROW).astype(np.int32)
+        return np.flatnonzero(self.base_of != NO_ROW).astype(np.int32)
 
     @cached_property
     def base_rows(self) -> Rows:
@@ -785,13 +779,13 @@ class _State(msgspec.Struct):
 
     number: int
     free: tuple[Mask, Mask]
-    pairs: list[tuple[Places, Places]]
+    pairs: list[tuple[Numbers, Numbers]]
 
     def copy(self) -> "_State":
         """Return an independent copy."""
         return _State(self.number, (self.free[0].copy(), self.free[1].copy()), [*self.pairs])
 
-    def take(self, base: Places, head: Places) -> None:
+    def take(self, base: Numbers, head: Numbers) -> None:
         """Pair candidates of base with candidates of head."""
         self.free[0][base] = self.free[1][head] = False
         self.pairs.append((base, head))
@@ -836,8 +830,8 @@ class _Search:
         ties = self._ties = Ties() if with_ties else None
         self._search()
         base, head = self._sides
-        base_of = np.full(len(head.side.frame), _NO_ROW, np.int32)
-        head_of = np.full(len(base.side.frame), _NO_ROW, np.int32)
+        base_of = np.full(len(head.side.frame), NO_ROW, np.int32)
+        head_of = np.full(len(base.side.frame), NO_ROW, np.int32)
         self._set_pairs(base_of, head_of)
         if not ties:
             return Counterparts(base_of, head_of)
@@ -859,7 +853,7 @@ class _Search:
                 candidates.rows[are_revised]
                 for candidates, are_revised in zip(self._sides, self._revised, strict=True)
             )
-            base_of[head] = head_of[base] = _NO_ROW
+            base_of[head] = head_of[base] = NO_ROW
         self._set_pairs(base_of, head_of)
         return Counterparts(base_of, head_of)
 
@@ -962,7 +956,7 @@ def _marks_of_stacks(candidates: Candidates, free: Mask) -> Items:
     return Items(owners, mixed(candidates.package[owners], stacks.hashes))
 
 
-def _by_key(places: Places, keys: Places, chosen: Mask) -> Places:
+def _by_key(places: Numbers, keys: Numbers, chosen: Mask) -> Numbers:
     """Return the indices of the candidates whose key is chosen, sorted by key."""
     is_chosen = chosen[keys]
     return places[is_chosen][np.argsort(keys[is_chosen])]

@@ -16,20 +16,19 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import NO_ROW, Codes, Mask, Numbers, Rows
 from snapshots.changes.diff import Comparison
 from snapshots.changes.pairings import ChangeTable, CommonNames
-from snapshots.frames.columns import Arrays, Codes, Column, Mask, Rows, rows_where
+from snapshots.frames.columns import Arrays, Column, rows_where
 from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK, natural_order
 from snapshots.spack.notation import compiler_key
 from snapshots.spack.versions import version_key
 
-_NONE = -1
 _MAX_MARKED = 1 << 22
 """Largest bound of keys for which a mask is allocated; above it, keys are first renumbered."""
 
-Keys = npt.NDArray[np.int64]
 Sides = tuple[Frame, Frame]
 
 
@@ -188,7 +187,7 @@ def _axis(dimension: CoverageDimension, frames: Sides) -> _Axis:
     values = _sorted(dimension, {*before, *after} - {None})
     places: dict[str | None, int] = {value: place for place, value in enumerate(values)}
     base, head = (
-        np.fromiter(map(places.get, texts, repeat(_NONE)), np.int32, len(texts))
+        np.fromiter(map(places.get, texts, repeat(NO_ROW)), np.int32, len(texts))
         for texts in (before, after)
     )
     return _Axis(dimension, values, (base, head))
@@ -218,11 +217,11 @@ def _columns_of_cells(
         is_stack = axis.dimension is CoverageDimension.STACK
         own = in_list if is_stack else column_of(axis.dimension, frame).codes[rows]
         columns.append(axis.codes[side][own])
-    has_all = np.logical_and.reduce([codes != _NONE for codes in columns])
+    has_all = np.logical_and.reduce([codes != NO_ROW for codes in columns])
     return columns if has_all.all() else [codes[has_all] for codes in columns]
 
 
-def folded(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> tuple[Keys, int]:
+def folded(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> tuple[Numbers, int]:
     """Combine columns of codes into one key per row, equal for equal rows; also return a bound.
 
     All keys are below the bound.
@@ -236,7 +235,7 @@ def folded(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> tuple[K
     return keys, bound
 
 
-def _marked(keys: Keys, bound: int) -> Mask:
+def _marked(keys: Numbers, bound: int) -> Mask:
     """Return a mask over the numbers below the bound: those that are among the keys."""
     marked = np.zeros(bound, np.bool_)
     marked[keys] = True

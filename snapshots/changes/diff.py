@@ -7,17 +7,17 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import NO_ROW, Mask, Rows
 from snapshots.changes import pairings
 from snapshots.changes.package_changes import PackageChanges, list_package_changes
 from snapshots.changes.stack_changes import StackChanges, common_stacks
-from snapshots.frames.columns import Arrays, Mask, Rows, rows_where
+from snapshots.frames.columns import Arrays, rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import WIDTH
 from snapshots.models import COMPARED_FACTS
 
 _KEY_BITS = 60
-_NO_ROW = -1
 
 
 class SpecChangeKind(Enum):
@@ -77,13 +77,13 @@ class SpecChanges(pairings.ChangeTable[SpecChange]):
 
     def _record(self, place: int) -> SpecChange:
         before, after = int(self.before[place]), int(self.after[place])
-        frame, row = (self.base, before) if after == _NO_ROW else (self.head, after)
+        frame, row = (self.base, before) if after == NO_ROW else (self.head, after)
         return SpecChange(
             _KINDS[self.kinds[place]],
             frame.hashes.at(row),
             frame.package.at(row),
-            None if before == _NO_ROW else before,
-            None if after == _NO_ROW else after,
+            None if before == NO_ROW else before,
+            None if after == NO_ROW else after,
         )
 
     def take(self, places: slice | Mask | Rows) -> "SpecChanges":
@@ -116,9 +116,9 @@ class SpecChanges(pairings.ChangeTable[SpecChange]):
         means none, as for changed specs.
         """
         fields: list[list[pairings.FieldChange]] = [[] for _ in range(len(self))]
-        before = np.where(self.before == _NO_ROW, counterparts, self.before)
-        after = np.where(self.after == _NO_ROW, counterparts, self.after)
-        places = np.flatnonzero((before != _NO_ROW) & (after != _NO_ROW))
+        before = np.where(self.before == NO_ROW, counterparts, self.before)
+        after = np.where(self.after == NO_ROW, counterparts, self.after)
+        places = np.flatnonzero((before != NO_ROW) & (after != NO_ROW))
         pairs = pairings.RowPairs(self.base, before[places], self.head, after[places])
         for place, changes in zip(places.tolist(), pairings.field_changes(pairs), strict=True):
             fields[place] = changes
@@ -167,13 +167,13 @@ def _by_package_and_hash(pairing: pairings.Pairing, packages: pairings.CommonNam
 def _met(frame: Frame, rows: Rows, conditions: SpecFilter) -> Mask:
     """Return which of the rows meet the conditions; False where there is no row."""
     mask = np.zeros(len(rows), np.bool_)
-    has_row = rows != _NO_ROW
+    has_row = rows != NO_ROW
     mask[has_row] = frame.select(conditions)[rows[has_row]]
     return mask
 
 
 def _no_rows(size: int) -> Rows:
-    return np.full(size, _NO_ROW, np.int32)
+    return np.full(size, NO_ROW, np.int32)
 
 
 class Comparison(Arrays):

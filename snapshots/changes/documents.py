@@ -21,10 +21,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import FactBits, Mask, Numbers
 from snapshots.changes.cause_graph import PairGraph
 from snapshots.changes.pairings import FieldChange
-from snapshots.changes.sides import Facts, Side, became_dependencies, differ_in
-from snapshots.frames.columns import Arrays, Mask
+from snapshots.changes.sides import Side, became_dependencies, differ_in
+from snapshots.frames.columns import Arrays
 from snapshots.models import CauseKind
 from snapshots.spack.notation import COMPILER_FLAGS
 
@@ -41,8 +42,6 @@ _TARGET = "target="
 
 Named = tuple[CauseKind, str | None, str | None, str | None]
 """A kind, a package, before and after."""
-
-Codes = npt.NDArray[np.int64]
 
 
 class Documents(Arrays, msgspec.Struct, frozen=True):
@@ -70,7 +69,7 @@ class Documents(Arrays, msgspec.Struct, frozen=True):
         return mask
 
 
-def compare_documents(base: Side, head: Side, graph: PairGraph, facts: Facts) -> Documents:
+def compare_documents(base: Side, head: Side, graph: PairGraph, facts: FactBits) -> Documents:
     """Compare the documents of all pairs; ``facts`` are their differing own facts."""
     nodes = base, graph.base_nodes, head, graph.head_nodes
     is_stated = ~graph.is_external
@@ -121,7 +120,9 @@ def _differs(name: str, base: Side, base_nodes: Any, head: Side, head_nodes: Any
 # -- names
 
 
-def groups_of(kind: str, base: Side, head: Side, nodes: Sequence[Codes]) -> list[npt.NDArray[Any]]:
+def groups_of(
+    kind: str, base: Side, head: Side, nodes: Sequence[Numbers]
+) -> list[npt.NDArray[Any]]:
     """Return the codes of all that the names of some pairs depend on; ``kind`` as in names_of."""
     names = {"targets": ("target", "spelling"), "external": ("name", *EXTERNAL_FACTS)}.get(
         kind, ("name", *_DOCUMENT_FACTS)

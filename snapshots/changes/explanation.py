@@ -9,19 +9,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import NO_ROW, Mask, Rows, SmallCodes
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, what_is_unstated
 from snapshots.changes.counterparts import Counterparts, Tie
 from snapshots.changes.diff import Comparison, SpecChanges
 from snapshots.changes.pairings import Pairing, RowPairs, code_of
-from snapshots.changes.reasons import Codes, Reasoning, SpecChangeReason, find_reasons
+from snapshots.changes.reasons import Reasoning, SpecChangeReason, find_reasons
 from snapshots.changes.sides import Side, differing_facts, row_hashes
 from snapshots.changes.vocabulary import tie_text
-from snapshots.frames.columns import Arrays, Mask, Rows
+from snapshots.frames.columns import Arrays
 from snapshots.frames.dependencies import DependencyGraph
 
 __all__ = ["Explanation", "Side", "explain", "explain_pairs"]
-
-_NO_ROW = -1
 
 
 class Explanation(Arrays):
@@ -62,7 +61,7 @@ class Explanation(Arrays):
 
     # -- columns for a table of changes
 
-    def reasons(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
+    def reasons(self, changes: SpecChanges, returned: Mask | None = None) -> SmallCodes:
         """Return the reason of each change, as the code of a SpecChangeReason.
 
         ``returned`` is a mask over the rows of head whose hash was in an earlier revision.
@@ -77,7 +76,7 @@ class Explanation(Arrays):
     def without_counterpart(self) -> Rows:
         """Return the rows of head that were added and replaced no spec, ascending."""
         added = self.comparison.pairing.added
-        rows: Rows = added[self.counterparts.base_of[added] == _NO_ROW]
+        rows: Rows = added[self.counterparts.base_of[added] == NO_ROW]
         return rows
 
     def counterpart_rows(self, changes: SpecChanges) -> Rows:
@@ -85,20 +84,20 @@ class Explanation(Arrays):
 
         It is -1 if there is none, as for changed specs.
         """
-        rows = np.full(len(changes), _NO_ROW, np.int32)
-        added, removed = changes.before == _NO_ROW, changes.after == _NO_ROW
+        rows = np.full(len(changes), NO_ROW, np.int32)
+        added, removed = changes.before == NO_ROW, changes.after == NO_ROW
         rows[added] = self.counterparts.base_of[changes.after[added]]
         rows[removed] = self.counterparts.head_of[changes.before[removed]]
         return rows
 
     def pairs_once(self, changes: SpecChanges) -> SpecChanges:
         """Return the changes without removed specs whose counterpart is also among the changes."""
-        is_added, is_removed = changes.before == _NO_ROW, changes.after == _NO_ROW
+        is_added, is_removed = changes.before == NO_ROW, changes.after == NO_ROW
         is_listed = np.zeros(len(self.head.frame), np.bool_)
         is_listed[changes.after[is_added]] = True
         partners = self.counterpart_rows(changes)
         is_second = np.zeros(len(changes), np.bool_)
-        paired = is_removed & (partners != _NO_ROW)
+        paired = is_removed & (partners != NO_ROW)
         is_second[paired] = is_listed[partners[paired]]
         return changes.take(~is_second)
 
@@ -109,7 +108,7 @@ class Explanation(Arrays):
             return [None] * len(changes)
         rows = zip(changes.before.tolist(), changes.after.tolist(), strict=True)
         return [
-            head.get(after) if before == _NO_ROW else base.get(before) if after == _NO_ROW else None
+            head.get(after) if before == NO_ROW else base.get(before) if after == NO_ROW else None
             for before, after in rows
         ]
 
@@ -134,7 +133,7 @@ class Explanation(Arrays):
         For a removed spec, it is the row of its counterpart; -1 if there is none.
         """
         rows = self.counterpart_rows(changes)
-        is_added = (changes.before == _NO_ROW) & (rows != _NO_ROW)
+        is_added = (changes.before == NO_ROW) & (rows != NO_ROW)
         rows[is_added] = changes.after[is_added]
         return rows
 
@@ -151,7 +150,7 @@ class Explanation(Arrays):
         is_caused = np.zeros(len(self.head.frame), np.bool_)
         is_caused[self.causes.rows_of(number, involved=involved)] = True
         table = self.comparison.specs
-        return table.take((table.before == _NO_ROW) & is_caused[table.after])
+        return table.take((table.before == NO_ROW) & is_caused[table.after])
 
     def paths(self, changes: SpecChanges) -> list[list[CauseStep]]:
         """Return the path of each change to its main cause; empty without a counterpart."""
@@ -176,8 +175,8 @@ def explain_pairs(
     The comparison contains only the rows of head, as added specs. If the two specs of a pair are of
     different packages, their own differing facts are not causes; those of their dependencies are.
     """
-    base_of = np.full(len(head.frame), _NO_ROW, np.int32)
-    head_of = np.full(len(base.frame), _NO_ROW, np.int32)
+    base_of = np.full(len(head.frame), NO_ROW, np.int32)
+    head_of = np.full(len(base.frame), NO_ROW, np.int32)
     base_of[head_rows], head_of[base_rows] = base_rows, head_rows
     pairs = Counterparts(base_of, head_of)
     own = differing_facts(base, head, pairs.base_rows, pairs.head_rows)
@@ -198,8 +197,8 @@ def explain_pairs(
         persisting=none,
         changed=none,
     )
-    of_base = np.full(len(base.frame), _NO_ROW, np.int8)
-    of_head = np.full(len(head.frame), _NO_ROW, np.int8)
+    of_base = np.full(len(base.frame), NO_ROW, np.int8)
+    of_head = np.full(len(head.frame), NO_ROW, np.int8)
     codes = code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
     of_head[pairs.head_rows] = np.where(own != 0, *codes)
     comparison = Comparison(base.frame, head.frame, pairing)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from snapshots.arrays import Mask, Numbers, Rows
 from snapshots.changes.involvement import Involvement
-from snapshots.changes.involvement import Numbers as Counts
 from snapshots.changes.pairings import Records
-from snapshots.frames.columns import Column, Mask, Rows
+from snapshots.frames.columns import Column
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, EachLevel
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import BottomUpGraph, Nodes, Numbers
+from snapshots.frames.graphs import BottomUpGraph
 
 INSTALLED = DependencyType.LINK | DependencyType.RUN
 """The types of dependencies that are installed with a binary package."""
@@ -55,8 +55,8 @@ class Holes(Records[Hole]):
         is_needed[graph.num_rows : graph.num_nodes] &= ~_are_external(graph)
         is_needed[built_as] = True
         nodes = graph.num_rows + np.flatnonzero(is_needed[graph.num_rows :])
-        sources: Numbers = np.concatenate((graph.sources[edges], self._spliced)).astype(np.int32)
-        targets: Numbers = np.concatenate((graph.targets[edges], built_as)).astype(np.int32)
+        sources: Rows = np.concatenate((graph.sources[edges], self._spliced)).astype(np.int32)
+        targets: Rows = np.concatenate((graph.targets[edges], built_as)).astype(np.int32)
         by_source = np.argsort(sources, kind="stable")
         counts = _count_affected(
             sources[by_source], targets[by_source], num_nodes, nodes, self._rows
@@ -116,7 +116,7 @@ class Holes(Records[Hole]):
 
 def _missing_builds(
     frame: Frame, graph: DependencyGraph
-) -> tuple[Nodes, Nodes, Sequence[tuple[str, str]]]:
+) -> tuple[Numbers, Numbers, Sequence[tuple[str, str]]]:
     """Return the spliced rows whose build spec is not in the cache, and the nodes of those.
 
     Build specs that the graph does not have are numbered after its nodes; the last result has their
@@ -147,8 +147,8 @@ def _hole(
 
 
 def _count_affected(
-    sources: Numbers, targets: Numbers, num_nodes: int, nodes: Nodes, rows: Mask
-) -> Counts:
+    sources: Rows, targets: Rows, num_nodes: int, nodes: Numbers, rows: Mask
+) -> Numbers:
     """Return for each of some nodes the number of marked rows that reach it by the given edges."""
     order = BottomUpGraph(sources, targets, num_nodes)
     numbers = np.arange(len(nodes))

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 import msgspec
 import numpy as np
 
+from snapshots.arrays import Mask
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.involvement import Involvement
 from snapshots.changes.pairings import states_stacks
-from snapshots.frames.columns import Mask
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import BottomUpGraph

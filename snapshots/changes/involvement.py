@@ -12,13 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from snapshots.arrays import Bytes, Fingerprints, Numbers
 from snapshots.frames.columns import Arrays
 from snapshots.frames.graphs import BottomUpGraph
-
-Numbers = npt.NDArray[np.int64]
-
-Bits = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
 
 MAX_CACHED_BYTES = 16 << 20
 """Maximum size of all bits, in bytes, up to which they are cached."""
@@ -48,7 +44,7 @@ class Involvement(Arrays):
         self._order = order
         self._num_specs = num_specs
         self._numbers = self._places = np.arange(self._size)
-        self._cached: Bits | None = None
+        self._cached: Fingerprints | None = None
         if 8 * num_specs * -(-self._size // WORD) <= MAX_CACHED_BYTES:
             blocks = [bits for _, bits in self._blocks()]
             self._cached = np.concatenate([np.empty((num_specs, 0), np.uint64), *blocks], axis=1)
@@ -104,7 +100,7 @@ class Involvement(Arrays):
                 return np.flatnonzero(bits[:, word] >> np.uint64(bit) & np.uint64(1))
         raise IndexError(item)
 
-    def _blocks(self) -> Iterator[tuple[int, Bits]]:
+    def _blocks(self) -> Iterator[tuple[int, Fingerprints]]:
         """Yield the bits of the specs for one block of items at a time, and its first item."""
         if self._cached is not None:
             if self._size:

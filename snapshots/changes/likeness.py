@@ -14,13 +14,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.changes.sides import Fingerprints, Side
-from snapshots.frames.columns import Column, ListColumn, Rows, begins_of_runs, mixed
+from snapshots.arrays import NO_ROW, Fingerprints, Numbers, Rows, Shares
+from snapshots.changes.sides import Side
+from snapshots.frames.columns import Column, ListColumn, begins_of_runs, mixed
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import BottomUpGraph
 from snapshots.models import SPEC_FACTS
-
-Shares = npt.NDArray[np.float64]
 
 
 def shares(
@@ -56,12 +55,9 @@ def _item_sets(
     return [sets[place] for place in places.tolist()]
 
 
-Places = npt.NDArray[np.int64]
-
-
 def version_places(
     base: Frame, base_rows: Rows, head: Frame, head_rows: Rows
-) -> tuple[Places, Places]:
+) -> tuple[Numbers, Numbers]:
     """Return for rows of two frames the position of each row's version in Spack's order.
 
     The positions of two specs of one package differ by the distance of their versions among all
@@ -80,7 +76,7 @@ def version_places(
     return np.searchsorted(distinct, ours[base_rows]), np.searchsorted(distinct, theirs[head_rows])
 
 
-def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> list[Places]:
+def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> list[Numbers]:
     """Return for each column the rank of each row's value among the values of all columns."""
     values = sorted(set(chain.from_iterable(column.values for column in columns)), key=sort_key)
     ranks = {value: rank for rank, value in enumerate(values)}
@@ -92,9 +88,7 @@ def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> li
 
 _BLOCK_BYTES = 32 << 20
 _MAX_CACHED_BYTES = 128 << 20
-_NONE = -1
 
-Numbers = npt.NDArray[np.int64]
 Sets = list[int]
 
 
@@ -197,7 +191,7 @@ class _Walk:
     def __init__(self, side: Side, rows: Rows, columns: Sequence[str]) -> None:
         graph = side.graph
         nodes = np.flatnonzero(graph.nodes_below(rows))
-        place_of = np.full(graph.num_nodes, _NONE, np.int32)
+        place_of = np.full(graph.num_nodes, NO_ROW, np.int32)
         place_of[nodes] = np.arange(len(nodes), dtype=np.int32)
         edges = graph.down.edges_of(nodes)
         sources, targets = place_of[graph.sources[edges]], place_of[graph.targets[edges]]

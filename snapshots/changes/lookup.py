@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from snapshots.arrays import NO_ROW, Mask, Rows
 from snapshots.changes.coverage import compiler_name
 from snapshots.changes.likeness import shares
 from snapshots.changes.pairings import FieldChange, as_json
-from snapshots.frames.columns import Column, ListColumn, Mask, Rows, begins_of_runs, rows_where
+from snapshots.frames.columns import Column, ListColumn, begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import Hashes
 from snapshots.models import OWN_COLUMNS, OWN_FACTS, ConcreteSpec
@@ -60,7 +61,6 @@ class RequestedSpecs:
 
 
 _PAIRS_AT_ONCE = 1 << 20
-_ABSENT = -1
 
 Scores = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def nearest_specs(requested: RequestedSpecs, places: Rows, frame: Frame) -> Rows
     Ties are resolved by the newest version, then by the hashes. A fact that is not stated is not
     compared: all specs are equal in it.
     """
-    nearest = np.full(len(places), _ABSENT, np.int32)
+    nearest = np.full(len(places), NO_ROW, np.int32)
     for part, pairs in _pairs(requested, places, frame):
         for score in (_architecture, _version, _variants, _compiler, _recipe):
             pairs = pairs.where_best(score(pairs))
@@ -129,7 +129,7 @@ class _Pairs(msgspec.Struct, frozen=True):
         """Return 1 for pairs with the same value of a fact, else 0."""
         ours, theirs = self.requested.column(name), self.frame.columns[name]
         assert isinstance(theirs, Column)  # noqa: S101 - what is compared has codes
-        codes = [-2 if value is None else theirs.index.get(value, _ABSENT) for value in ours.values]
+        codes = [-2 if value is None else theirs.index.get(value, NO_ROW) for value in ours.values]
         same: Mask = np.array(codes, np.int64)[self.codes_of(ours)] == theirs.codes[self.rows]
         return same.astype(np.int64)
 
@@ -137,7 +137,7 @@ class _Pairs(msgspec.Struct, frozen=True):
 def _pairs(requested: RequestedSpecs, places: Rows, frame: Frame) -> Iterator[tuple[int, _Pairs]]:
     """Yield batches of pairs, each with the index into ``places`` at which it starts."""
     index = frame.package.index
-    codes = [index.get(requested.specs[place].name, _ABSENT) for place in places.tolist()]
+    codes = [index.get(requested.specs[place].name, NO_ROW) for place in places.tolist()]
     # A package that the frame does not have has no rows.
     starts = np.array([frame.starts[code] if code >= 0 else 0 for code in codes], np.int64)
     stops = np.array([frame.starts[code + 1] if code >= 0 else 0 for code in codes], np.int64)
@@ -196,7 +196,7 @@ def _compiler(pairs: _Pairs) -> Scores:
     numbers: dict[object, int] = {}
     names = [numbers.setdefault(name, len(numbers)) for name in theirs.mapped(compiler_name)]
     codes = [
-        _ABSENT if compiler is None else numbers.get(compiler_name(str(compiler)), _ABSENT)
+        NO_ROW if compiler is None else numbers.get(compiler_name(str(compiler)), NO_ROW)
         for compiler in ours.values
     ]
     name_codes = np.array(codes, np.int64)[pairs.codes_of(ours)]

@@ -7,24 +7,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import NO_ROW, Codes, Mask, Numbers, Rows
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, code_of
 from snapshots.changes.sides import row_hashes
-from snapshots.frames.columns import (
-    Arrays,
-    Codes,
-    Mask,
-    Rows,
-    begins_of_runs,
-    mixed,
-    places_of_runs,
-    rows_where,
-)
+from snapshots.frames.columns import Arrays, begins_of_runs, mixed, places_of_runs, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import VersionKey, is_older, place_in_order
-
-_UNKNOWN = -1
 
 
 class PackageTotals(Arrays):
@@ -52,11 +42,11 @@ class PackageTotals(Arrays):
     def size(self, place: int) -> int | None:
         """Return the sum of the known sizes of a package, in bytes; None if no size is known."""
         size = int(self._sizes[place])
-        return None if size == _UNKNOWN else size
+        return None if size == NO_ROW else size
 
     def total_size(self) -> int | None:
         """Return the sum of all known sizes, in bytes; None if no size is known."""
-        sizes = self._sizes[(self._sizes != _UNKNOWN) & (self.num_specs > 0)]
+        sizes = self._sizes[(self._sizes != NO_ROW) & (self.num_specs > 0)]
         return int(sizes.sum()) if len(sizes) else None
 
     def versions(self, place: int) -> tuple[str, ...]:
@@ -84,9 +74,6 @@ class PackageTotals(Arrays):
 def _at(values: npt.NDArray[np.integer], codes: Codes) -> npt.NDArray[np.integer]:
     """Return the values of the codes, 0 for -1."""
     return np.append(values, values.dtype.type(0))[codes]
-
-
-Counts = npt.NDArray[np.int64]
 
 
 class PackageChangeKind(Enum):
@@ -174,7 +161,7 @@ class PackageChanges(ChangeTable[PackageChange]):
         totals: tuple[PackageTotals, PackageTotals],
         places: Codes,
         kinds: npt.NDArray[np.int8],
-        specs: Counts,
+        specs: Numbers,
     ) -> None:
         self.names = names
         self.places = places

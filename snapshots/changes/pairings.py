@@ -15,7 +15,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Arrays, Codes, Mask, NumberColumn, Rows, differing, rows_where
+from snapshots.arrays import Codes, Mask, Rows
+from snapshots.frames.columns import Arrays, NumberColumn, differing, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.models import COMPARED_FACTS
 from snapshots.spack.names import ROOT_STACK, natural_order

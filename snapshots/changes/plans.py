@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshots.arrays import Rows, SmallCodes
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import (
     CoverageChangeKind,
@@ -27,10 +28,9 @@ from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.impact import size_label
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import code_of
-from snapshots.changes.reasons import NEW_REASONS, Codes, SpecChangeReason
+from snapshots.changes.reasons import NEW_REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.contents import Content, SuccessiveTables
-from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
@@ -212,7 +212,7 @@ def _stacks(rows: pa.Table) -> frozenset[str]:
     return frozenset(stacks) - {ROOT_STACK}
 
 
-def _count(codes: Codes, reasons: Iterable[SpecChangeReason]) -> int:
+def _count(codes: SmallCodes, reasons: Iterable[SpecChangeReason]) -> int:
     return int(np.count_nonzero(np.isin(codes, [code_of(reason) for reason in reasons])))
 
 

@@ -5,21 +5,16 @@ from enum import Enum
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from snapshots.arrays import NO_ROW, FactBits, Mask, Rows, SmallCodes
 from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.diff import SpecChanges
 from snapshots.changes.pairings import Pairing, code_of, states_stacks
-from snapshots.changes.sides import Apart, Facts, Side, differing_facts, find_unmatched, row_hashes
-from snapshots.frames.columns import Arrays, Mask, Rows, begins_of_runs
+from snapshots.changes.sides import Apart, Side, differing_facts, find_unmatched, row_hashes
+from snapshots.frames.columns import Arrays, begins_of_runs
 from snapshots.frames.frame import Frame
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
-
-Codes = npt.NDArray[np.int8]
-"""Reasons by their index in SpecChangeReason; -1 for none."""
-
-_NONE = -1
 
 
 class SpecChangeReason(Enum):
@@ -94,12 +89,12 @@ class Reasoning(Arrays, msgspec.Struct, frozen=True):
     """
 
     counterparts: Counterparts
-    differing: Facts
-    of_base: Codes
-    of_head: Codes
+    differing: FactBits
+    of_base: SmallCodes
+    of_head: SmallCodes
     apart: Apart | None = None
 
-    def reasons_of(self, changes: SpecChanges, returned: Mask | None = None) -> Codes:
+    def reasons_of(self, changes: SpecChanges, returned: Mask | None = None) -> SmallCodes:
         """Return the reason of each change, as the code of a SpecChangeReason.
 
         ``returned`` is a mask over the rows of head whose hash was in an earlier revision.
@@ -111,7 +106,7 @@ class Reasoning(Arrays, msgspec.Struct, frozen=True):
                 is_new & returned, np.int8(code_of(SpecChangeReason.RETURNED)), of_head
             )
         codes = np.full(len(changes), code_of(SpecChangeReason.FACTS), np.int8)
-        added, removed = changes.before == _NONE, changes.after == _NONE
+        added, removed = changes.before == NO_ROW, changes.after == NO_ROW
         codes[added] = of_head[changes.after[added]]
         codes[removed] = self.of_base[changes.before[removed]]
         return codes
@@ -126,19 +121,21 @@ def find_reasons(pairing: Pairing, base: Side, head: Side, *, with_ties: bool = 
     apart = find_unmatched(base, head)
     pairs = find_counterparts(base, removed, head, added, apart=apart, with_ties=with_ties)
     own = differing_facts(base, head, pairs.base_rows, pairs.head_rows, apart=apart)
-    of_base = np.full(len(base.frame), _NONE, np.int8)
-    of_head = np.full(len(head.frame), _NONE, np.int8)
+    of_base = np.full(len(base.frame), NO_ROW, np.int8)
+    of_head = np.full(len(head.frame), NO_ROW, np.int8)
     of_base[pairs.base_rows] = code_of(SpecChangeReason.REPLACED)
     codes = code_of(SpecChangeReason.REPLACES), code_of(SpecChangeReason.REBUILT)
     of_head[pairs.head_rows] = np.where(own != 0, *codes)
-    gone = removed[of_base[removed] == _NONE]
-    new = added[of_head[added] == _NONE]
+    gone = removed[of_base[removed] == NO_ROW]
+    new = added[of_head[added] == NO_ROW]
     of_base[gone] = _lacking(base.frame, gone, head.frame, _GONE_REASONS)
     of_head[new] = _lacking(head.frame, new, base.frame, NEW_REASONS)
     return Reasoning(pairs, own, of_base, of_head, apart)
 
 
-def _lacking(frame: Frame, rows: Rows, other: Frame, reasons: Sequence[SpecChangeReason]) -> Codes:
+def _lacking(
+    frame: Frame, rows: Rows, other: Frame, reasons: Sequence[SpecChangeReason]
+) -> SmallCodes:
     """Return the reasons of rows by the first fact that the other frame lacks."""
     package, stack, version, target, build = map(code_of, reasons)
     codes = np.full(len(rows), build, np.int8)

@@ -10,18 +10,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from snapshots.frames.columns import Arrays, Column, Mask, Rows, differing, mixed
+from snapshots.arrays import FactBits, Fingerprints, Mask, Numbers, Rows
+from snapshots.frames.columns import Arrays, Column, differing, mixed
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import Nodes
 from snapshots.frames.hashes import NUM_WORDS, Hashes
 from snapshots.models import ARCHITECTURE, OWN_COLUMNS, OWN_FACTS, SPEC_FACTS
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.virtuals import LANGUAGES, LIBC, package_of_compiler
-
-Fingerprints = npt.NDArray[np.uint64]
 
 
 class Side(Arrays, msgspec.Struct, frozen=True):
@@ -51,21 +48,21 @@ class Side(Arrays, msgspec.Struct, frozen=True):
         rows = np.ones(self.graph.num_rows, np.bool_)
         return np.concatenate((rows, self.graph.stated))
 
-    def hash_keys(self, nodes: Nodes) -> Fingerprints:
+    def hash_keys(self, nodes: Numbers) -> Fingerprints:
         """Return the beginning of each node's hash as a number; they sort like the hashes."""
         keys = np.empty(len(nodes), np.uint64)
         for mask, hashes, rows in self._hashes(nodes):
             keys[mask] = hashes.keys_at(rows)
         return keys
 
-    def hash_words(self, nodes: Nodes) -> Fingerprints:
+    def hash_words(self, nodes: Numbers) -> Fingerprints:
         """Return the hash of each node as four numbers."""
         words = np.empty((len(nodes), NUM_WORDS), np.uint64)
         for mask, hashes, rows in self._hashes(nodes):
             words[mask] = hashes.words_at(rows)
         return words
 
-    def _hashes(self, nodes: Nodes) -> Iterator[tuple[Mask, Hashes, Nodes]]:
+    def _hashes(self, nodes: Numbers) -> Iterator[tuple[Mask, Hashes, Numbers]]:
         """Yield a mask of the nodes that are rows, or outside; their hashes; and their rows."""
         is_row = nodes < self.graph.num_rows
         yield is_row, self.frame.hashes, nodes[is_row]
@@ -92,7 +89,7 @@ class Side(Arrays, msgspec.Struct, frozen=True):
         return mask
 
 
-def are_equal(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
+def are_equal(base: Side, base_nodes: Numbers, head: Side, head_nodes: Numbers) -> Mask:
     """Return for each pair of nodes whether they have the same hash."""
     equal: Mask = base.hash_keys(base_nodes) == head.hash_keys(head_nodes)
     # The complete hashes need to be compared only if their beginnings are equal.
@@ -129,7 +126,7 @@ def find_unmatched(base: Side, head: Side) -> Apart | None:
     return (of_base, of_head) if of_base.any() and of_head.any() else None
 
 
-def are_unmatched(apart: Apart | None, base_nodes: Nodes, head_nodes: Nodes) -> Mask:
+def are_unmatched(apart: Apart | None, base_nodes: Numbers, head_nodes: Numbers) -> Mask:
     """Return for each pair of nodes whether each has an architecture that only its own side has."""
     if apart is None:
         return np.zeros(len(base_nodes), np.bool_)
@@ -158,9 +155,6 @@ def _name_and_version(compiler: str | None) -> tuple[int, int]:
 # the dependencies that came with this are left out of the shapes.
 
 
-Facts = npt.NDArray[np.uint16]
-"""The own facts that differ in each of some pairs: a sum of bits."""
-
 _BITS = {name: 1 << number for number, name in enumerate(OWN_FACTS)}
 
 
@@ -177,11 +171,11 @@ def names_of(facts: int) -> list[str]:
 def differing_facts(
     base: Side,
     head: Side,
-    base_rows: Nodes | Rows,
-    head_rows: Nodes | Rows,
+    base_rows: Numbers | Rows,
+    head_rows: Numbers | Rows,
     *,
     apart: Apart | None = None,
-) -> Facts:
+) -> FactBits:
     """Return which own facts of each pair of nodes differ; rows of a frame are also nodes.
 
     For nodes that are ``apart``, the architecture is omitted, as it differs in all such specs.
@@ -207,14 +201,14 @@ def differing_facts(
     return facts
 
 
-def differ_in(name: str, base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
+def differ_in(name: str, base: Side, base_nodes: Numbers, head: Side, head_nodes: Numbers) -> Mask:
     """Return for which pairs of nodes a fact differs; an unknown value does not."""
     may_be_unknown = SPEC_FACTS[name].may_be_unknown
     columns = base.column(name), base_nodes, head.column(name), head_nodes
     return differing(*columns, may_be_unknown=may_be_unknown)
 
 
-def has_compiler(side: Side, nodes: Nodes) -> Mask:
+def has_compiler(side: Side, nodes: Numbers) -> Mask:
     """Return which of the nodes have a compiler among their dependencies."""
     mask = np.zeros(side.graph.num_nodes, np.bool_)
     mask[side.graph.sources[side.graph.edges_to_compilers]] = True
@@ -222,7 +216,7 @@ def has_compiler(side: Side, nodes: Nodes) -> Mask:
     return of_nodes
 
 
-def became_dependencies(base: Side, base_nodes: Nodes, head: Side, head_nodes: Nodes) -> Mask:
+def became_dependencies(base: Side, base_nodes: Numbers, head: Side, head_nodes: Numbers) -> Mask:
     """Return for which pairs a compiler is a fact of one node and a dependency of the other."""
     sides = ((base, base_nodes), (head, head_nodes))
     old, new = (side.stating_compilers[nodes] for side, nodes in sides)
@@ -231,7 +225,7 @@ def became_dependencies(base: Side, base_nodes: Nodes, head: Side, head_nodes: N
     return mask
 
 
-def _compilers(side: Side, nodes: Nodes) -> Fingerprints:
+def _compilers(side: Side, nodes: Numbers) -> Fingerprints:
     """Return the hash of each node's compiler, with the name of its package; 0 without one."""
     column = side.column("compiler")
     hashes = [
@@ -252,7 +246,7 @@ def is_tool(name: str, types: int, virtuals: Iterable[str]) -> bool:
     return name in _TOOLS or provides_language or LIBC in virtuals
 
 
-def shapes_without_tools(side: Side, nodes: Nodes) -> Fingerprints:
+def shapes_without_tools(side: Side, nodes: Numbers) -> Fingerprints:
     """Return the shapes of the dependencies of each node that are no tools; see ``is_tool``."""
     graph, names = side.graph, side.column("package")
     is_left_out = np.array([name in _TOOLS for name in names.values], np.bool_)
@@ -262,7 +256,7 @@ def shapes_without_tools(side: Side, nodes: Nodes) -> Fingerprints:
     return shapes(side, nodes, left_out)
 
 
-def shapes(side: Side, nodes: Nodes, left_out: Mask | None = None) -> Fingerprints:
+def shapes(side: Side, nodes: Numbers, left_out: Mask | None = None) -> Fingerprints:
     """Return a 64-bit hash of the shape of each node's dependencies, valid within this process.
 
     It covers how often each dependency occurs, but not their order. ``left_out`` marks edges that
@@ -281,7 +275,7 @@ def shapes(side: Side, nodes: Nodes, left_out: Mask | None = None) -> Fingerprin
     return shape
 
 
-def _edge_fingerprints(side: Side, edges: Nodes) -> Fingerprints:
+def _edge_fingerprints(side: Side, edges: Numbers) -> Fingerprints:
     graph = side.graph
     names = side.column("package").row_hashes(graph.targets[edges])
     return _mixed(_mixed(names + graph.types[edges]) + graph.virtuals.row_hashes(edges))

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from snapshots.arrays import Numbers
 from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of_each, pair_edges
 from snapshots.changes.causes import CauseStep, fact_value, own_changes
 from snapshots.changes.explanation import Explanation, explain_pairs
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side, are_equal, differing_facts
 from snapshots.frames.dependencies import EachLevel
-from snapshots.frames.graphs import Nodes
 from snapshots.frames.hashes import texts_of
 from snapshots.models import OWN_FACTS
 from snapshots.spack.notation import variant_parts
@@ -63,7 +63,7 @@ class SharedDependencies(msgspec.Struct, frozen=True):
     package with different hashes, ``only_base`` and ``only_head`` the remaining nodes of each.
     """
 
-    shared: Nodes
+    shared: Numbers
     differing: Sequence[tuple[EdgeEnd, EdgeEnd]]
     only_base: Sequence[EdgeEnd]
     only_head: Sequence[EdgeEnd]
@@ -296,7 +296,7 @@ def _order(changed: tuple[Sequence[str], FieldChange]) -> tuple[int, Sequence[st
     return OWN_FACTS[names[0]].rank if names else 0, names
 
 
-def _ends(side: Side, nodes: Nodes) -> list[EdgeEnd]:
+def _ends(side: Side, nodes: Numbers) -> list[EdgeEnd]:
     """Return nodes as the ends of edges without types and virtual packages."""
     names, versions = (side.column(name).values_at(nodes) for name in ("package", "version"))
     texts = texts_of(side.hash_words(nodes))

@@ -8,14 +8,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import NO_ROW, Codes, Numbers, Rows
 from snapshots.changes.pairings import ChangeTable, CommonNames, Pairing, RowPairs, code_of
-from snapshots.frames.columns import Codes, ListColumn, Rows, rows_where
+from snapshots.frames.columns import ListColumn, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
-
-Numbers = npt.NDArray[np.int64]
-
-_UNKNOWN = -1
 
 
 class StackChangeKind(Enum):
@@ -142,7 +139,7 @@ def _sizes(frame: Frame, rows: Rows | slice, places: Codes, num_specs: Numbers) 
     is_stated = sizes >= 0
     if not is_stated.all():
         stated = np.arange(len(frame), dtype=np.int32)[rows][is_stated]
-        totals[(num_specs > 0) & (_num_specs(frame, stated, places) == 0)] = _UNKNOWN
+        totals[(num_specs > 0) & (_num_specs(frame, stated, places) == 0)] = NO_ROW
     return totals
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
+from snapshots.arrays import NO_ROW, Fingerprints, Numbers, Rows, SmallCodes
 from snapshots.changes.causes import Causes
 from snapshots.changes.coverage import folded
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
@@ -25,13 +26,11 @@ from snapshots.changes.pairings import Pairing, code_of
 from snapshots.changes.reasons import (
     NEW_REASONS,
     REASONS,
-    Codes,
     Reasoning,
     SpecChangeReason,
     find_reasons,
 )
 from snapshots.changes.sides import Side
-from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import texts_of
 from snapshots.history import Pair
@@ -39,18 +38,14 @@ from snapshots.models import CauseKind
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import CELL, CHANGES, COMPARISONS
 
-Numbers = npt.NDArray[np.uint64]
-Signed = npt.NDArray[np.int64]
-"""The same numbers as tables store them."""
 
-
-def numbers_of(texts: pa.ChunkedArray) -> Numbers:
+def numbers_of(texts: pa.ChunkedArray) -> Fingerprints:
     """Return the number of each text: its 64-bit xxh3 hash."""
     values = texts.cast(pa.binary()).to_pylist()
     return np.fromiter(map(xxh3_64_intdigest, values), np.uint64, len(values))
 
 
-def indices_of(subset: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
+def indices_of(subset: Numbers, numbers: Numbers) -> npt.NDArray[np.intp]:
     """Return the indices, ascending, of the numbers that are in a subset.
 
     Sixteen bits of each number rule out nearly all: for a small subset of millions of numbers, this
@@ -62,7 +57,7 @@ def indices_of(subset: Signed, numbers: Signed) -> npt.NDArray[np.intp]:
     return places[np.isin(numbers[places], subset)]
 
 
-def _some_bits(numbers: Signed) -> npt.NDArray[np.uint16]:
+def _some_bits(numbers: Numbers) -> npt.NDArray[np.uint16]:
     return np.ascontiguousarray(numbers).view(np.uint16)[::4]
 
 
@@ -310,7 +305,7 @@ def stored_cells(pairing: Pairing, reasoning: Reasoning) -> pa.StructArray:
 
 def _changed_rows(
     pairing: Pairing, reasoning: Reasoning
-) -> Iterator[tuple[Frame, Rows, Codes, int]]:
+) -> Iterator[tuple[Frame, Rows, SmallCodes, int]]:
     """Yield rows that may have left cells, with reasons and -1, and rows that joined, with 1."""
     base, head, pairs = pairing.base, pairing.head, pairing.persisting
     differ = np.zeros(pairs.size, np.bool_)
@@ -349,7 +344,6 @@ def _coded(codes: Mapping[str | None, int], values: Sequence[str | None]) -> npt
 
 # -- the difference
 
-_NO_ROW = -1
 _KINDS = pa.array([kind.value for kind in SpecChangeKind])
 _REASONS = pa.array([reason.value for reason in REASONS])
 
@@ -462,7 +456,7 @@ def _rows(pair: Pair, changes: SpecChanges, reasoning: Reasoning) -> pa.Table:
 
 def _texts(changes: SpecChanges, texts_at: Callable[[Frame, Rows], list[str]]) -> pa.Array:
     """Return a text of each change, from head if head has the hash, else from base."""
-    is_removed = changes.after == _NO_ROW
+    is_removed = changes.after == NO_ROW
     texts = np.empty(len(changes), object)
     texts[is_removed] = texts_at(changes.base, changes.before[is_removed])
     texts[~is_removed] = texts_at(changes.head, changes.after[~is_removed])

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from snapshots.arrays import NO_ROW, Mask, Numbers, Rows
 from snapshots.changes.explanation import explain_pairs
-from snapshots.changes.involvement import BLOCK_BYTES, WORD, Involvement, Numbers, ranks
+from snapshots.changes.involvement import BLOCK_BYTES, WORD, Involvement, ranks
 from snapshots.changes.pairings import Records
 from snapshots.changes.sides import Side, row_hashes
-from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
+from snapshots.frames.columns import begins_of_runs, rows_where
 from snapshots.frames.graphs import BottomUpGraph
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
@@ -24,7 +25,6 @@ from snapshots.spack.names import ROOT_STACK
 ALIKE = ("name", "version", "variants", *ARCHITECTURE)
 """The facts that are equal for twins."""
 
-_NONE = -1
 _FEW = 32
 """Up to this many rows, dependents are counted row by row: faster than ordering the graph."""
 
@@ -58,7 +58,7 @@ class Twins(Records[TwinGroup]):
         weights = np.bincount(groups[is_other], reach[is_other], len(starts))
         by_weight = np.lexsort((rows[starts], -weights))
         self._starts, self._sizes, self._rows = starts[by_weight], sizes[by_weight], rows
-        self._group_of = np.full(len(side.frame), _NONE, np.int64)
+        self._group_of = np.full(len(side.frame), NO_ROW, np.int64)
         self._group_of[rows] = ranks(by_weight)[groups]
         firsts = np.repeat(rows[starts], sizes)
         self.explanation = explain_pairs(
@@ -80,8 +80,8 @@ class Twins(Records[TwinGroup]):
     def find(self, digest: str) -> int | None:
         """Return the index of the group whose first spec has a hash; None if there is none."""
         row = self._side.frame.hashes.find(digest)
-        place = _NONE if row is None else int(self._group_of[row])
-        is_first = place != _NONE and int(self._rows[self._starts[place]]) == row
+        place = NO_ROW if row is None else int(self._group_of[row])
+        is_first = place != NO_ROW and int(self._rows[self._starts[place]]) == row
         return place if is_first else None
 
     def causes_of(self, group: TwinGroup) -> list[int]:
@@ -106,7 +106,7 @@ class Twins(Records[TwinGroup]):
 
     def _saved(self, groups: Sequence[TwinGroup], numbers: Numbers) -> list[Rows]:
         causes = self.explanation.causes
-        items = np.full(len(self) + 1, _NONE, np.int64)
+        items = np.full(len(self) + 1, NO_ROW, np.int64)
         items[[group.number for group in groups]] = np.arange(len(groups))
         places, columns = np.nonzero(causes.joined(items[numbers], len(groups)))
         by_group = np.argsort(columns, kind="stable")

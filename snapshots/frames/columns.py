@@ -14,9 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Codes = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.int32]
+from snapshots.arrays import Codes, Mask, Rows
+
 Value = TypeVar("Value")
 Image = TypeVar("Image")
 

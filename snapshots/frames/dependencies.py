@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.frames.columns import Column, Mask, places_of_runs
+from snapshots.arrays import Mask, Numbers, Rows
+from snapshots.frames.columns import Column, places_of_runs
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import Adjacency, Edges, Nodes, Numbers
+from snapshots.frames.graphs import Adjacency
 from snapshots.frames.hashes import Hashes
 from snapshots.spack.virtuals import LANGUAGES
 from snapshots.tables import SPECS, split_by_cache, with_columns
@@ -54,8 +55,8 @@ class ReachedNodes(msgspec.Struct, frozen=True):
     frame, then the nodes outside the revision.
     """
 
-    nodes: Nodes
-    edges: Edges
+    nodes: Numbers
+    edges: Numbers
 
 
 EachLevel = Callable[[Iterable[ReachedNodes]], Iterable[ReachedNodes]]
@@ -123,7 +124,7 @@ class DependencyGraph:
         )
         self.down = Adjacency(self.sources, None, self.targets, self.num_nodes)
 
-    def _nodes(self, ends: Hashes, hashes: Hashes) -> Numbers:
+    def _nodes(self, ends: Hashes, hashes: Hashes) -> Rows:
         """Return the node of each hash; every hash has to belong to a node."""
         nodes = ends.match(hashes)
         outside = ends.match(self.outside.hashes)
@@ -154,7 +155,7 @@ class DependencyGraph:
         return {digest: self.num_rows + row for row, digest in enumerate(self.outside.hashes.texts)}
 
     @cached_property
-    def edges_to_compilers(self) -> Numbers:
+    def edges_to_compilers(self) -> Rows:
         """The edges by which a compiler provides a language to the spec that it builds."""
         provided = self.virtuals.where(lambda virtuals: not LANGUAGES.isdisjoint(virtuals))
         mask = provided[self.virtuals.codes] & (self.types & DependencyType.BUILD != 0)
@@ -190,7 +191,7 @@ class DependencyGraph:
 
     # -- walks from several specs
 
-    def nodes_below(self, nodes: Nodes | Numbers) -> Mask:
+    def nodes_below(self, nodes: Numbers | Rows) -> Mask:
         """Return a mask that selects these nodes and all their direct and indirect dependencies."""
         mask = np.zeros(self.num_nodes, np.bool_)
         mask[nodes] = True
@@ -198,7 +199,7 @@ class DependencyGraph:
             mask[level.nodes] = True
         return mask
 
-    def rows_needing(self, rows: slice) -> Nodes:
+    def rows_needing(self, rows: slice) -> Numbers:
         """Return the rows that directly depend on one of these, each once, in order."""
         edges = self._up.edges_of(np.arange(*rows.indices(self.num_rows)))
         sources = np.unique(self._up.ends[edges])
@@ -224,7 +225,7 @@ class DependencyGraph:
         return Adjacency(self.targets[by_target], by_target, self.sources, self.num_nodes)
 
     def _levels(
-        self, nodes: Nodes, types: DependencyType | None, adjacency: Adjacency
+        self, nodes: Numbers, types: DependencyType | None, adjacency: Adjacency
     ) -> Iterator[ReachedNodes]:
         """Yield the nodes at distance one from these nodes, then those at distance two, and so on.
 
@@ -252,7 +253,7 @@ class DependencyGraph:
 
 
 def _named_by_edges(
-    edges: pa.StructArray, end_codes: Numbers, ends: Hashes, nodes: Sequence[Hashes]
+    edges: pa.StructArray, end_codes: Rows, ends: Hashes, nodes: Sequence[Hashes]
 ) -> pa.Table:
     """Return the name and hash of each spec that is the end of an edge and not one of ``nodes``."""
     is_node = np.logical_or.reduce([ends.match(hashes) >= 0 for hashes in nodes])
@@ -274,7 +275,7 @@ def _empty_frame() -> Frame:
     return Frame(SPECS.empty_table(), "", in_cache=False)
 
 
-def _distinct(array: pa.Array) -> tuple[Numbers, Sequence[str]]:
+def _distinct(array: pa.Array) -> tuple[Rows, Sequence[str]]:
     encoded = array.dictionary_encode()
     return np.asarray(encoded.indices, np.int32), encoded.dictionary.to_pylist()
 

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from snapshots.frames.columns import Column, ListColumn, Mask
+from snapshots.arrays import Mask
+from snapshots.frames.columns import Column, ListColumn
 from snapshots.spack.notation import canonical_compiler, canonical_variant
 
 Texts = tuple[str, ...] | None

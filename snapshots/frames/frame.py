@@ -15,16 +15,15 @@ import numpy.typing as npt
 import pyarrow as pa
 from msgspec.structs import asdict
 
+from snapshots.arrays import Mask, Rows
 from snapshots.errors import AmbiguousHash
 from snapshots.frames import filters
 from snapshots.frames.columns import (
     Column,
     FactColumn,
     ListColumn,
-    Mask,
     NumberColumn,
     PlainColumn,
-    Rows,
     column_of,
     list_column_of,
     mixed,

@@ -6,11 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from snapshots.frames.columns import Arrays, Mask, places_of_runs
-
-Nodes = npt.NDArray[np.int64]
-Edges = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.int32]
+from snapshots.arrays import Mask, Numbers, Rows
+from snapshots.frames.columns import Arrays, places_of_runs
 
 
 class Adjacency(Arrays):
@@ -20,15 +17,13 @@ class Adjacency(Arrays):
     these edges; None if the edges are numbered in this order.
     """
 
-    def __init__(
-        self, begins: Numbers, edges: Numbers | None, ends: Numbers, num_nodes: int
-    ) -> None:
+    def __init__(self, begins: Rows, edges: Rows | None, ends: Rows, num_nodes: int) -> None:
         counts = np.bincount(begins, minlength=num_nodes)
         self.starts = np.concatenate(([0], np.cumsum(counts)))
         self.edges = edges
         self.ends = ends
 
-    def edges_of(self, nodes: Nodes) -> Edges:
+    def edges_of(self, nodes: Numbers) -> Numbers:
         """Return the edges that begin at the nodes, node by node."""
         starts = self.starts[nodes]
         places = places_of_runs(starts, self.starts[nodes + 1] - starts)
@@ -47,7 +42,7 @@ class BottomUpGraph(Arrays):
     single node that leads to cycles. Cycles are rare, so the levels are removed first.
     """
 
-    def __init__(self, sources: Numbers, targets: Numbers, num_nodes: int) -> None:
+    def __init__(self, sources: Rows, targets: Rows, num_nodes: int) -> None:
         self.num_nodes = num_nodes
         self._sources = sources
         self._down = Adjacency(sources, None, targets, num_nodes)
@@ -55,7 +50,7 @@ class BottomUpGraph(Arrays):
         is_left = np.ones(num_nodes, np.bool_)
         for level in self.levels:
             is_left[level] = False
-        self.components: Sequence[Nodes] = [
+        self.components: Sequence[Numbers] = [
             np.array(nodes, np.int64) for nodes in strongly_connected(self._below(is_left))
         ]
 
@@ -71,12 +66,12 @@ class BottomUpGraph(Arrays):
         return below
 
     @property
-    def nodes(self) -> Nodes:
+    def nodes(self) -> Numbers:
         """The nodes of all levels, in their order."""
         return np.concatenate([np.empty(0, np.int64), *self.levels])
 
-    def _targets(self, nodes: Nodes) -> Nodes:
-        targets: Nodes = self._down.ends[self._down.edges_of(nodes)].astype(np.int64)
+    def _targets(self, nodes: Numbers) -> Numbers:
+        targets: Numbers = self._down.ends[self._down.edges_of(nodes)].astype(np.int64)
         return targets
 
     def ends(self, is_marked: Mask) -> Mask:
@@ -96,7 +91,7 @@ class BottomUpGraph(Arrays):
         self,
         values: npt.NDArray[Any],
         fold: np.ufunc,
-        finish: Callable[[Nodes], None] = lambda _: None,
+        finish: Callable[[Numbers], None] = lambda _: None,
     ) -> None:
         """Fold the values of all reachable nodes into the value of each node (a row of ``values``).
 
@@ -116,7 +111,7 @@ class BottomUpGraph(Arrays):
             finish(nodes)
 
 
-def bottom_up_levels(sources: Numbers, targets: Numbers, num_nodes: int) -> Iterator[Nodes]:
+def bottom_up_levels(sources: Rows, targets: Rows, num_nodes: int) -> Iterator[Numbers]:
     """Yield levels of the nodes from which no cycle is reachable.
 
     All successors of a level's nodes are in earlier levels.

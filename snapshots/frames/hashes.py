@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from snapshots.frames.columns import Image, Mask, Rows
+from snapshots.arrays import Fingerprints, Mask, Rows
+from snapshots.frames.columns import Image
 
 WIDTH = 32
 """Number of characters of a hash."""
@@ -20,8 +21,6 @@ NUM_WORDS = WIDTH // 8
 _KEY_CHARACTERS = 12
 _BITS = 5
 
-Keys = npt.NDArray[np.uint64]
-Words = npt.NDArray[np.uint64]
 
 # The value of each character. Packed keys sort in the same order as the texts: digits first.
 _ALPHABET = b"234567abcdefghijklmnopqrstuvwxyz"
@@ -39,7 +38,7 @@ class Hashes:
     ``raw`` has the characters; ``keys`` are computed unless they are passed.
     """
 
-    def __init__(self, raw: bytes | Words, keys: Keys | None = None) -> None:
+    def __init__(self, raw: bytes | Fingerprints, keys: Fingerprints | None = None) -> None:
         words = np.frombuffer(raw, np.uint64) if isinstance(raw, bytes) else raw
         self._words = words.reshape(-1, NUM_WORDS)
         self._keys = _pack(self._words.view(np.uint8)) if keys is None else keys
@@ -49,12 +48,12 @@ class Hashes:
         return len(self.keys)
 
     @property
-    def keys(self) -> Keys:
+    def keys(self) -> Fingerprints:
         """The prefix of each hash as a number."""
         return self._keys
 
     @property
-    def words(self) -> Words:
+    def words(self) -> Fingerprints:
         """The hashes as four numbers per row, which numpy copies and compares fast."""
         return self._words
 
@@ -110,7 +109,7 @@ class Hashes:
         return order
 
     @cached_property
-    def sorted_keys(self) -> Keys:
+    def sorted_keys(self) -> Fingerprints:
         """The keys in ascending order."""
         return self.keys[self.order]
 
@@ -139,11 +138,11 @@ class Hashes:
         rows = {text: row for row, text in enumerate(head.texts)}
         return np.array([rows.get(text, -1) for text in self.texts], np.int32)
 
-    def keys_at(self, rows: npt.NDArray[np.integer]) -> Keys:
+    def keys_at(self, rows: npt.NDArray[np.integer]) -> Fingerprints:
         """Return the keys of rows."""
         return self._keys.take(rows)
 
-    def words_at(self, rows: npt.NDArray[np.integer]) -> Words:
+    def words_at(self, rows: npt.NDArray[np.integer]) -> Fingerprints:
         """Return the hashes of rows as four numbers each."""
         return self._words.take(rows, axis=0)
 
@@ -174,7 +173,7 @@ class Hashes:
         return rows
 
 
-def words_of(hashes: pa.ChunkedArray) -> Words:
+def words_of(hashes: pa.ChunkedArray) -> Fingerprints:
     """Return Arrow texts of 32 characters as numbers, four per text."""
     whole = hashes.combine_chunks().cast(pa.binary()).cast(pa.binary(WIDTH))
     if not len(whole):
@@ -184,7 +183,7 @@ def words_of(hashes: pa.ChunkedArray) -> Words:
     return words[whole.offset * NUM_WORDS :][: len(whole) * NUM_WORDS]
 
 
-def texts_of(words: Words) -> list[str]:
+def texts_of(words: Fingerprints) -> list[str]:
     """Return the texts of hashes that are stored as four numbers each."""
     text = words.tobytes().decode()
     return [text[start : start + WIDTH] for start in range(0, len(text), WIDTH)]
@@ -196,7 +195,7 @@ def is_beginning(text: str) -> bool:
     return len(beginning) <= WIDTH and all(byte in _ALPHABET for byte in beginning)
 
 
-def _pack(table: npt.NDArray[np.uint8]) -> Keys:
+def _pack(table: npt.NDArray[np.uint8]) -> Fingerprints:
     keys = np.zeros(len(table), np.uint64)
     for position in range(_KEY_CHARACTERS):
         keys = (keys << np.uint64(_BITS)) | _VALUES[table[:, position]]
@@ -240,7 +239,7 @@ class HashSet:
         return mask
 
 
-def _mixed(words: npt.NDArray[np.uint64]) -> Keys:
+def _mixed(words: npt.NDArray[np.uint64]) -> Fingerprints:
     """Return 64 bits for each hash, which depend on all of its characters."""
     of_hashes = words.reshape(-1, NUM_WORDS)
     keys = np.zeros(len(of_hashes), np.uint64)

@@ -36,7 +36,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from snapshots import errors
-from snapshots.frames.columns import Column, Mask, Rows
+from snapshots.arrays import Mask, Rows
+from snapshots.frames.columns import Column
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.filters import having_where
 from snapshots.frames.frame import Frame

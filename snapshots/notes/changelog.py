@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from snapshots.arrays import Mask, Rows
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -24,7 +25,6 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import code_of, states_stacks
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
-from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.models import SideInfo, public_location, revision_facts

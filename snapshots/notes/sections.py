@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from snapshots.arrays import Rows
 from snapshots.changes.causes import LAST, MAX_TOGETHER, CauseCount, Causes
 from snapshots.changes.coverage import CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
@@ -20,7 +21,6 @@ from snapshots.changes.reasons import REASONS
 from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import cause_title
-from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.models import COMPARED_FACTS, CauseKind
 from snapshots.recipes.commits import Links, without_pull_request

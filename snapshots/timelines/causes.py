@@ -9,17 +9,14 @@ from itertools import chain
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.frames.columns import Mask
+from snapshots.arrays import Mask
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.timelines.steps import Steps
-
-Numbers = npt.NDArray[np.int64]
 
 
 class SeriesCauseKey(Enum):

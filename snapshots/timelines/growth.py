@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshots.arrays import Mask, Numbers
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.stored_changes import NO_COUNTS, PairCounts, Signed, indices_of, numbers_of
-from snapshots.frames.columns import Mask
+from snapshots.changes.stored_changes import NO_COUNTS, PairCounts, indices_of, numbers_of
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines.steps import Steps
@@ -106,7 +106,7 @@ def were_removed(removed: pa.Table, hashes: pa.ChunkedArray) -> Mask:
     return mask
 
 
-def _first_removed(removed: pa.Table, numbers: Signed, steps: Steps) -> Signed:
+def _first_removed(removed: pa.Table, numbers: Numbers, steps: Steps) -> Numbers:
     """Return for each number (in ascending order) the index of the step that first removed it.
 
     The index is ``len(steps)`` for a number that was never removed.
@@ -133,7 +133,7 @@ def _lists(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
         yield pair, items.slice(start, end - start)
 
 
-def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, Signed]:
+def _flat(column: pa.ChunkedArray) -> tuple[pa.Array, Numbers]:
     """Return the concatenated items of all lists of a column, and the end of each list."""
     lists = column.combine_chunks()
     return lists.flatten(), np.cumsum(pc.list_value_length(lists).to_numpy(), dtype=np.int64)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from snapshots.arrays import Numbers
 from snapshots.changes.package_changes import PackageChangeKind, package_kinds
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import begins_of_runs
@@ -16,8 +17,6 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import VersionKey, place_in_order, version_key
 from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, Steps
-
-Counts = npt.NDArray[np.int64]
 
 _PACKAGE_KINDS = tuple(PackageChangeKind)
 _VersionOrder = tuple[VersionKey, str]
@@ -89,14 +88,14 @@ def package_timeline(
     )
 
 
-def counted(events: Events, codes: npt.NDArray[np.int8], num_codes: int) -> Counts:
+def counted(events: Events, codes: npt.NDArray[np.int8], num_codes: int) -> Numbers:
     """Return the number of events with each code (rows) at each step (columns)."""
     num_steps = len(events.steps)
     keys = codes.astype(np.int64) * num_steps + events.places
     return np.bincount(keys, minlength=num_codes * num_steps).reshape(num_codes, num_steps)
 
 
-def _entries(events: Events, by_kind: Counts, num_after: Counts) -> list[PackageEntry]:
+def _entries(events: Events, by_kind: Numbers, num_after: Numbers) -> list[PackageEntry]:
     """Return one entry for each step that has events, oldest first."""
     versions = _version_changes(events)
     by_reason = counted(events, events.reasons, len(REASONS))
@@ -172,7 +171,7 @@ def versions_added_and_removed(
     return changes
 
 
-def _version_counts(events: Events) -> tuple[Counts, Counts, Counts]:
+def _version_counts(events: Events) -> tuple[Numbers, Numbers, Numbers]:
     """Return by how many specs each version grew or shrank at each step: code, step, and number.
 
     The pairs of code and step are distinct and sorted. A changed hash counts if its version

@@ -12,15 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from snapshots.arrays import Mask, Numbers
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.frames.columns import Mask
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo
-
-Places = npt.NDArray[np.int64]
-"""Indexes of steps."""
 
 
 class Steps:
@@ -58,9 +55,9 @@ class Steps:
         """Return the indexes of the steps of a pair, in ascending order; there may be none."""
         return self._places.get(pair, ())
 
-    def series_of(self, places: Places) -> Places:
+    def series_of(self, places: Numbers) -> Numbers:
         """Return for each step the index, in ``names``, of its series."""
-        numbers: Places = self._series[places]
+        numbers: Numbers = self._series[places]
         return numbers
 
     def bounds(self, number: int) -> tuple[int, int]:
@@ -88,7 +85,6 @@ ADDED, REMOVED, CHANGED = map(KINDS.index, SpecChangeKind)
 _REPLACING = list(map(code_of, (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)))
 _RETURNED = np.int8(code_of(SpecChangeReason.RETURNED))
 
-Codes = npt.NDArray[np.int64]
 Member = TypeVar("Member", bound=Enum)
 
 
@@ -131,7 +127,7 @@ class Events:
         return follows
 
 
-def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
+def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Numbers, Numbers]:
     """Return the indexes of the rows, repeated for each step of their pair, and these steps.
 
     Rows of pairs that do not occur are omitted.
@@ -139,11 +135,11 @@ def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Codes, Places]:
     digests = (rows[name].cast(pa.string()).to_pylist() for name in ("base", "head"))
     places_of = cache(lambda base, head: steps.of_pair(Pair(base, head)))
     places = list(map(places_of, *digests))
-    numbers: Codes = np.repeat(np.arange(len(rows)), list(map(len, places)))
+    numbers: Numbers = np.repeat(np.arange(len(rows)), list(map(len, places)))
     return numbers, np.array([*chain.from_iterable(places)], np.int64)
 
 
-def _encoded(column: pa.ChunkedArray) -> tuple[Codes, list[Any]]:
+def _encoded(column: pa.ChunkedArray) -> tuple[Numbers, list[Any]]:
     """Return the code of each value of a column, and the distinct values, including None."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

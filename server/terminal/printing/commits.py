@@ -11,11 +11,11 @@ from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
+from snapshots.arrays import Rows
 from snapshots.catalog.library import Library
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
-from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.sections import CommitEntry, commits_of

@@ -11,11 +11,11 @@ from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
 from snapshots import texts
+from snapshots.arrays import Rows
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.stored_changes import NO_COUNTS, PairCounts
 from snapshots.errors import InvalidArgument, RevisionNotFound
-from snapshots.frames.columns import Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import Neighbours

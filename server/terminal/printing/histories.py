@@ -22,13 +22,13 @@ from server.terminal.printing.commits import package_rows, rebuild_facts, rebuil
 from server.terminal.printing.comparisons import SIGNS
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from server.terminal.printing.listings import source_text
+from snapshots.arrays import Rows
 from snapshots.changes.coverage import CoverageDimension, nearest_rows
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import PackageCounts, PairCounts
 from snapshots.changes.vocabulary import PACKAGE_KINDS, counted_reasons
-from snapshots.frames.columns import Rows
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, Spec

@@ -10,8 +10,9 @@ import numpy as np
 
 from server.terminal.console import attributes_of
 from server.terminal.printing import layout, styles
+from snapshots.arrays import Mask
 from snapshots.catalog.publication import Publication
-from snapshots.frames.columns import Mask, rows_where
+from snapshots.frames.columns import rows_where
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History

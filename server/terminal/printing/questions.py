@@ -16,6 +16,7 @@ from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from server.terminal.printing.listings import place_title
+from snapshots.arrays import Mask, Rows
 from snapshots.changes import impact
 from snapshots.changes.causes import CauseName
 from snapshots.changes.holes import Hole, Holes
@@ -24,7 +25,6 @@ from snapshots.changes.sides import Side
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.changes.vocabulary import cause_title, twins_title
 from snapshots.errors import CatalogError, IncompleteHistory, InvalidArgument
-from snapshots.frames.columns import Mask, Rows
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.suggestions import require_names

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from snapshots.arrays import Mask, Rows
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import (
     CoverageChangeKind,
@@ -38,7 +39,7 @@ from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.twins import Twins
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames import queries
-from snapshots.frames.columns import Mask, Rows, rows_where
+from snapshots.frames.columns import rows_where
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 

@@ -23,6 +23,7 @@ from msgspec import UNSET, Meta, UnsetType, ValidationError, convert
 from msgspec.structs import replace
 
 from snapshots import texts
+from snapshots.arrays import Mask, Rows
 from snapshots.changes import coverage
 from snapshots.changes.diff import SpecChange, SpecChangeKind
 from snapshots.changes.lookup import Lookup, RequestedSpecs
@@ -33,7 +34,7 @@ from snapshots.changes.sides import row_hashes
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.errors import CachelogError, CatalogError, RuleUnusable, UnknownPackage
 from snapshots.frames import queries
-from snapshots.frames.columns import Mask, Rows, begins_of_runs, rows_where
+from snapshots.frames.columns import begins_of_runs, rows_where
 from snapshots.frames.frame import Frame
 from snapshots.models import ConcreteSpec
 from snapshots.spack.query import ANYTHING

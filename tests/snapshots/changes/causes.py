@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from snapshots.arrays import Rows
 from snapshots.changes.causes import Causes
 from snapshots.changes.explanation import explain_pairs
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import cause_title
-from snapshots.frames.columns import Rows
 from snapshots.models import CauseKind
 from tests.snapshots.changes.graphs import node
 
