@@ -16,7 +16,7 @@ from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 from tests.test_docs import DOCUMENTS, blocks
 
 RULES = '[[rule]]\nname = "Few"\nlimit = "specs-removed"\nat-most = "100 %"\n'
-WITHOUT_OUTPUT = ("lock-files.md", "plan.md", "questions.md", "sides.md")
+WITHOUT_OUTPUT = ("lock-files.md", "questions.md", "sides.md")
 """Documents that show commands only."""
 
 COMMANDS = [

@@ -88,7 +88,7 @@ def test_dots_separate_two_revisions(world: World, command: str) -> None:
         assert succeed_in(world, command, words).out == expected
 
 
-TWO_SPECS = Path(__file__).parents[2] / "docs" / "two-specs.md"
+TWO_SPECS = Path(__file__).parents[2] / "docs" / "sides.md"
 OLD_SPECS = [
     a_linked_spec("ssl:1", version="3.3"),
     a_linked_spec("cmake:1", "ssl:1"),
@@ -133,7 +133,7 @@ def test_differences_of_specs_and_causes_are_listed(catalog: Path) -> None:
 
 
 def test_keys_of_two_specs_are_documented(catalog: Path) -> None:
-    """docs/two-specs.md describes its keys in their order."""
+    """docs/sides.md describes its keys in their order."""
     pair = succeed("diff", APP, NEW_APP, "--json", catalog=catalog).json
     keys = re.findall(r"^\| `([a-z_]+)` \|", TWO_SPECS.read_text("utf-8"), re.MULTILINE)
     assert keys == [*pair]
