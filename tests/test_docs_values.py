@@ -71,16 +71,14 @@ LABELS = f"its pull requests: {', '.join(dict.fromkeys(map(size_label, range(2_0
 
 SENTENCES = {
     "causes.md": (
+        f"more than {SWEEPING} packages",
+        f"the newest {MAX_DEPENDENTS} ",
+        *(f"`{pattern}`" for pattern in REFS),
         f"more than {MAX_CLASSES} different specs",
         f"stops after {MAX_STEPS:,} levels",
         f"lists up to {MAX_TOGETHER} of the others under *together with*",
         f"more than {history_queries.MAX_CONTENTS} different contents",
         f"up to {WORDS[NUM_NEAREST]} *nearest* specs",
-    ),
-    "commits.md": (
-        f"more than {SWEEPING} packages",
-        f"the newest {MAX_DEPENDENTS} ",
-        *(f"`{pattern}`" for pattern in REFS),
     ),
     "gates.md": (
         ", ".join(f"`{dimension}`" for dimension in DIMENSIONS),
@@ -162,12 +160,12 @@ STEPS = r"^ +(\d\. .*)$"
         (section("causes.md", "Reasons"), ROWS, (reason.name for reason in SpecChangeReason)),
         (section("causes.md", "Causes"), ROWS, (kind.name for kind in CauseKind)),
         (
-            section("commits.md", "The commits of a cause"),
+            section("causes.md", "The commits of a cause"),
             ROWS,
             (level.name for level in CommitLevel),
         ),
         (
-            section("commits.md", "The commit of a revision"),
+            section("causes.md", "The commit of a revision"),
             r"^\d\. `(\w+)`",
             (method.value for method in RecipesOrigin),
         ),
@@ -197,7 +195,7 @@ def test_lists_are_complete_and_in_order(text: str, pattern: str, names: Iterabl
 
 def test_all_tiers_of_counterparts_are_listed() -> None:
     """The document lists all of them, with their facts."""
-    listed = re.findall(r"^\d\. (.*)$", DOCUMENTS["causes.md"], re.MULTILINE)
+    listed = re.findall(r"^\d\. (.*)$", section("causes.md", "Counterparts"), re.MULTILINE)
     assert len(listed) == len(TIERS)
     for line, tier in zip(listed, TIERS, strict=True):
         assert {word for word in ("variants", "names", "version") if word in line} == {*tier}
@@ -205,7 +203,7 @@ def test_all_tiers_of_counterparts_are_listed() -> None:
 
 def test_paths_of_commits_are_those_of_the_code() -> None:
     """The code assigns each documented path to its category."""
-    text = section("commits.md", "The commits of a comparison")
+    text = section("causes.md", "The commits of a comparison")
     recipes, stacks = re.findall(r"^\| (?:the recipe|a stack).*\| (.*) \|$", text, re.MULTILINE)
     for path in re.findall(r"`(.+?)`", recipes):
         assert package_of(f"{path}package.py") in ("FOLDER", "NAME")

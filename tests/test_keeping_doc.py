@@ -21,7 +21,6 @@ from tests.snapshots.templates import copied
 
 ROOT = Path(__file__).parents[1]
 KEEP = own_services()["upkeep"]["environment"]["KEEP"]
-NIGHTLY = (ROOT / "docs" / "nightly.md").read_text("utf-8")
 TEXT = (ROOT / "docs" / "keeping.md").read_text("utf-8")
 PRUNING, _, LATER = TEXT.partition("\n## Backup\n")
 BACKUP, _, JSON = LATER.partition("\n## Power cuts\n")
@@ -73,7 +72,7 @@ def test_examples_of_pruning_succeed(
 
 def policies() -> Iterator[Any]:
     """Yield the options of each ``prune`` that documents and deployments run every night."""
-    for file in ("docs/nightly.md", "docs/keeping.md", "deploy/compose.yaml"):
+    for file in ("docs/keeping.md", "deploy/compose.yaml"):
         text = (ROOT / file).read_text("utf-8").replace("$$KEEP", KEEP)
         for line in re.findall(r"cachelog (prune --keep [^&|\n]*)", text):
             if "--dry-run" not in line:
@@ -98,7 +97,7 @@ def test_nightly_policies_remove_dated_tags(command: list[str]) -> None:
 
 def test_the_nightly_script_prunes(tmp_path: Path) -> None:
     """Its commands after the import leave 32 of 40 nights, and delete the others' files."""
-    (script,) = re.findall(r"```sh\n(set -e\n.*?)```", NIGHTLY, re.DOTALL)
+    (script,) = re.findall(r"```sh\n(set -e\n.*?)```", TEXT, re.DOTALL)
     catalog = Catalog(str(tmp_path / "catalog"))
     with hours_ago(48):
         catalog.publish(

@@ -1,1 +1,1 @@
-"""Attribution of a comparison's causes to commits of the recipe repository: docs/commits.md."""
+"""Attribution of a comparison's causes to commits of the recipe repository: docs/causes.md."""

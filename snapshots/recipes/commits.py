@@ -1,6 +1,6 @@
 """Commits of the recipe repository: what they touch, and which of them lie between two states.
 
-docs/commits.md defines the terms. This module does not run git: it uses the stored results of
+docs/causes.md defines the terms. This module does not run git: it uses the stored results of
 imports.
 """
 

@@ -1,6 +1,6 @@
 """Attribution of causes to commits: which commits explain a cause, how closely, and their effects.
 
-docs/commits.md defines the terms. The input is the explanation of a comparison and the commits
+docs/causes.md defines the terms. The input is the explanation of a comparison and the commits
 between the recipe commits of its two sides.
 """
 
