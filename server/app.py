@@ -52,7 +52,7 @@ from snapshots.catalog.library import Library
 
 GRAPHQL_PATH = "/graphql"
 
-_RETRY_SECONDS = 3.0
+CATALOG_RETRY_SECONDS = 3.0
 """How long failed requests to object storage are retried, in seconds; a client is waiting."""
 
 _SWITCH_SECONDS = 0.001
@@ -92,7 +92,7 @@ def create_app(
     ``addresses`` returns the address of a page from a path and a query; its links are made from it.
     Work waits for a thread for up to ``patience`` seconds, in at most ``max_unfinished`` requests.
     """
-    catalog = Catalog(settings.catalog, retry_seconds=_RETRY_SECONDS)
+    catalog = Catalog(settings.catalog, retry_seconds=CATALOG_RETRY_SECONDS)
     tracing = tracing_from(settings)
     library = Library(
         catalog,

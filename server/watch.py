@@ -17,7 +17,7 @@ from snapshots.texts import counted
 
 _log = logging.getLogger("cachelog.server")
 
-_SILENT_SECONDS = 10.0
+SILENT_SECONDS = 10.0
 """After this time, a check that has not ended is a problem; most take less than 0.1 seconds."""
 
 
@@ -46,7 +46,7 @@ class CatalogWatch:
         began = self._began
         if self._problem is None and began is not None:
             seconds = time.monotonic() - began
-            if seconds > _SILENT_SECONDS:
+            if seconds > SILENT_SECONDS:
                 return f"the store has not answered for {seconds:.0f} s"
         return self._problem
 

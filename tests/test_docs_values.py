@@ -24,7 +24,7 @@ from server.asgi.admission import (
     SEND_SECONDS,
 )
 from server.cli import FAULT, INTERRUPTED, UNREAD
-from server.commands.imports import _NOT_NOTIFIED
+from server.commands.imports import NOT_NOTIFIED
 from server.commands.service import KEEP_ALIVE_SECONDS
 from server.pages.check import BODIES, LISTED, LONGEST_ADDRESS
 from server.pages.filters import MAX_MISSING
@@ -182,7 +182,7 @@ STEPS = r"^ +(\d\. .*)$"
         (
             DOCUMENTS["install.md"].split("| Exit codes |")[1].split("\n")[0],
             r"\b\d+\b",
-            map(str, (0, FAULT, 2, _NOT_NOTIFIED, INTERRUPTED, UNREAD)),
+            map(str, (0, FAULT, 2, NOT_NOTIFIED, INTERRUPTED, UNREAD)),
         ),
     ],
     ids=["reasons", "causes", "levels", "commits", "packages", "nearest specs", "exit codes"],

@@ -19,7 +19,7 @@ _OF_GIT = ("since", "path", "every")
 _OF_LOCATIONS = ("taken_at", "sizes", "checksums", "view", "no_proof", "allow_empty")
 """Options that apply to imports of locations only; those of ``_OF_GIT`` apply to git only."""
 
-_NOT_NOTIFIED = 3
+NOT_NOTIFIED = 3
 """The exit code if everything was published but a receiver was not notified; 1 is an error."""
 
 
@@ -95,7 +95,7 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
     run = ImportRun(catalog, options)
     run.publish()
     if run.failures:
-        click.get_current_context().exit(_NOT_NOTIFIED)
+        click.get_current_context().exit(NOT_NOTIFIED)
 
 
 def _require_fitting(options: Mapping[str, Any]) -> None:

@@ -22,10 +22,13 @@ from server.asgi.responses import REVALIDATE, send_small
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageDocument, document
 from snapshots.texts import visible
 
-_MAX_ROWS, _FEW_ROWS = 1_000, 50
-"""Maximum number of rows per request; more than a few are halved while they cost too much."""
+MAX_ROWS = 1_000
+"""Maximum number of rows per request."""
 
-_PATIENCE = 60.0
+_FEW_ROWS = 50
+"""More rows per request are halved while they cost too much."""
+
+PATIENCE = 60.0
 """Seconds that a part may wait for an overloaded server, or for its client's allowance."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9@~+_.-]+")
@@ -234,7 +237,7 @@ class Export(msgspec.Struct, eq=False):
     scope: Scope
     runner: DocumentRunner
     outgoing: Outgoing
-    size: int = msgspec.field(default_factory=lambda: _MAX_ROWS)
+    size: int = msgspec.field(default_factory=lambda: MAX_ROWS)
     pinned: Mapping[str, str] = {}
     first: ExportPart = ExportPart([], None)
 
@@ -322,7 +325,7 @@ class Export(msgspec.Struct, eq=False):
                 return await work()
             except BadRequest as error:
                 wait = float(dict(error.headers).get(b"retry-after", RETRY_SECONDS))
-                if waited + wait > _PATIENCE:
+                if waited + wait > PATIENCE:
                     raise ExportError(error.message) from None
                 waited += wait
                 await asyncio.sleep(wait)

@@ -15,7 +15,7 @@ _MULTIPART = b"multipart/form-data"
 _URLENCODED = b"application/x-www-form-urlencoded"
 _MAX_FIELDS = 20
 _MAX_HEAD = 4_096
-_PIECE = 8 << 10
+PIECE_BYTES = 8 << 10
 """Number of bytes of an escaped text that are unescaped at a time."""
 
 
@@ -67,7 +67,7 @@ def _unescaped(text: bytes) -> bytes:
     text = text.replace(b"+", b" ")
     content, place = bytearray(), 0
     while place < len(text):
-        end = place + _PIECE
+        end = place + PIECE_BYTES
         cut = text.find(b"%", end - 2, end)  # do not split an escape
         end = end if cut < 0 else cut
         content += unquote_to_bytes(text[place:end])

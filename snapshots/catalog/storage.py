@@ -89,9 +89,13 @@ def _code_and_message(match: re.Match[str]) -> str:
 RESTORE = "restore it from a copy of the catalog, or move the catalog away and import again"
 """Advice for a damaged file."""
 
+LISTING_SECONDS = 3.0
+"""How long a listing may take, in seconds."""
+
+SILENT_SECONDS = 10.0
+"""How long a request of few bytes may take, in seconds."""
+
 _READERS = 8
-_LISTING_SECONDS = 3.0
-_SILENT_SECONDS = 10.0
 _BYTES_PER_SECOND = 1_000_000
 _BYTES_BY_TABLE = 3_000_000
 """Larger reads do not use a table's connections, which have one timeout for all requests."""
@@ -172,7 +176,7 @@ class Storage:
     @cached_property
     def _lister(self) -> DeltaStorageHandler:
         """The handler for listings, during which deltalake lets no other thread run."""
-        return DeltaStorageHandler(self.location.root, self._within(_LISTING_SECONDS))
+        return DeltaStorageHandler(self.location.root, self._within(LISTING_SECONDS))
 
     def _within(self, seconds: float) -> dict[str, str] | None:
         return self.options and self.options | {"timeout": _duration(seconds)}
@@ -354,7 +358,7 @@ def _sync(place: Path) -> None:
 
 def _seconds_for(num_bytes: int) -> float:
     """Return the timeout for a number of bytes."""
-    return _SILENT_SECONDS + num_bytes / _BYTES_PER_SECOND
+    return SILENT_SECONDS + num_bytes / _BYTES_PER_SECOND
 
 
 def _duration(seconds: float) -> str:

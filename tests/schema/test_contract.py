@@ -48,8 +48,8 @@ def facts_of(kind: Any) -> Iterator[tuple[str, ...]]:
 
 def test_contract_is_not_broken() -> None:
     """GraphQL's comparison of the schemas finds no breaking change, such as a required argument."""
-    assert validate_schema(api.schema._schema) == []
-    assert find_breaking_changes(CONTRACT, api.schema._schema) == []
+    assert validate_schema(api.graphql_schema) == []
+    assert find_breaking_changes(CONTRACT, api.graphql_schema) == []
 
 
 def test_types_of_the_contract_are_complete() -> None:

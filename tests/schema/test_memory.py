@@ -18,7 +18,7 @@ from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 
-SCHEMA = api.schema._schema
+SCHEMA = api.graphql_schema
 FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stacks")
 
 

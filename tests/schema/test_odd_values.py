@@ -12,7 +12,7 @@ from graphql import GraphQLError, located_error
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.api import API, schema
+from schema.api import API
 from schema.errors import CLIENT_TEXT
 from schema.limits import Limits
 from snapshots.catalog.library import Library
@@ -22,7 +22,6 @@ from snapshots.texts import is_plain
 from tests.expensive import examples
 from tests.schema.worlds import World, plain
 
-SCHEMA = schema._schema
 LONE = "\ud800"
 ODD = st.one_of(
     st.none(),

@@ -53,7 +53,7 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
 
 def test_queries_select_every_field() -> None:
     """Of every type; those of the pages count."""
-    schema = api.schema._schema
+    schema = api.graphql_schema
     types = TypeInfo(schema)
     selected: set[tuple[str, str]] = set()
 

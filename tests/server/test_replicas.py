@@ -51,8 +51,8 @@ def replicas(bucket: Emulator) -> Iterator[Replicas]:
     location = "s3://bucket/shared"
     with ExitStack() as stack:
         patched = stack.enter_context(pytest.MonkeyPatch.context())
-        patched.setattr(app, "_RETRY_SECONDS", 0.2)
-        patched.setattr(watch, "_SILENT_SECONDS", 0.5)
+        patched.setattr(app, "CATALOG_RETRY_SECONDS", 0.2)
+        patched.setattr(watch, "SILENT_SECONDS", 0.5)
         importer = Catalog(location)
         importer.publish(MADE_UP[:FIRST])
         settings = Settings(catalog=location, refresh=0.05, access_log=False)
@@ -142,8 +142,8 @@ def test_outage_of_the_store(replicas: Replicas) -> None:
 
 def test_store_without_responses(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server reports the outage, answers from memory, and soon stops waiting."""
-    monkeypatch.setattr(storage, "_SILENT_SECONDS", 2.0)
-    monkeypatch.setattr(storage, "_LISTING_SECONDS", 0.5)
+    monkeypatch.setattr(storage, "SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(storage, "LISTING_SECONDS", 0.5)
     client = replicas.second
     (unread,) = history(revisions=1, packages=5, specs=20)
     replicas.importer.publish([replace(unread, tag="unread")])

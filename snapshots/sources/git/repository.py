@@ -38,9 +38,11 @@ SCHEMES = ("file", "git", "http", "https", "ssh")
 MAX_MEMORY = 1 << 30
 """Maximum memory of a git command that reads a repository, in bytes."""
 
+LONGEST_LOOK = 10.0
+"""Seconds to read the settings of a repository, which may include an endless file."""
+
 _MAX_SECONDS = 3_600.0
 _MAX_STREAM_SECONDS = 86_400.0  # while its output is read, contents are parsed and published
-_LONGEST_LOOK = 10.0  # the configuration may include an endless file
 
 _SETTINGS = {
     "GIT_ALLOC_LIMIT": str(MAX_MEMORY),
@@ -131,7 +133,7 @@ def discover(folder: Path, location: str, *question: str) -> bytes:
     there is no repository.
     """
     place = folder.resolve()
-    network = Network(seconds=_LONGEST_LOOK, config={"safe.directory": str(place)})
+    network = Network(seconds=LONGEST_LOOK, config={"safe.directory": str(place)})
     return run(Repository(place, location, is_own=False), "rev-parse", *question, network=network)
 
 

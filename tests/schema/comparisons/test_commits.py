@@ -1,11 +1,13 @@
 """Commits of the recipes through GraphQL: the causes that they explain, and the effects of each."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from snapshots.catalog.library import Library
 from snapshots.catalog.recipes_import import import_recipes
 from snapshots.sources.settings import ReadSettings
 from tests.schema import questions
@@ -46,8 +48,7 @@ def world(repository: Repository, tmp_path_factory: pytest.TempPathFactory) -> W
             settings=ReadSettings(),
             commit=repository.oids[commit],
         )
-    world.library._recipes_url = URL
-    return world
+    return replace(world, library=Library(world.catalog, recipes_url=URL))
 
 
 def of_comparison(world: World, fields: str, **variables: Any) -> Any:

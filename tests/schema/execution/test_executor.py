@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
-from schema.api import schema
+from schema.api import graphql_schema
 from schema.comparisons.changes import PackageChangeType, StackChangeType
 from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
@@ -21,8 +21,6 @@ from tests.expensive import examples
 from tests.schema.default_api import api
 from tests.schema.generated_documents import Question, Writer
 from tests.schema.worlds import World, pools_of
-
-SCHEMA = schema._schema
 
 
 def answered(
@@ -51,7 +49,7 @@ def assert_same(world: World, question: Question) -> bytes:
 @given(draw=st.randoms(use_true_random=True))
 def test_any_query_equals_the_stock_executor(world: World, draw: random.Random) -> None:
     """Data and errors (messages, paths, codes, locations) and their order."""
-    body = assert_same(world, Writer(SCHEMA, pools_of(world), draw).question())
+    body = assert_same(world, Writer(graphql_schema, pools_of(world), draw).question())
     assert VALIDATION_FAILED.encode() not in body
     assert b"INTERNAL_SERVER_ERROR" not in body
     event("with errors" if b'"errors"' in body else "without errors")
@@ -106,7 +104,7 @@ SPECIAL = {
 @pytest.mark.parametrize("text", SPECIAL.values(), ids=SPECIAL)
 def test_special_queries_equal_the_stock_executor(world: World, text: str) -> None:
     """Cases that generated queries rarely have: empty selections, no matches, nested errors."""
-    assert validate(SCHEMA, parse(text)) == []
+    assert validate(graphql_schema, parse(text)) == []
     assert_same(world, Question(text, {"v": None} if "$v" in text else {}))
 
 

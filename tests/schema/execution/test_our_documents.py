@@ -19,13 +19,12 @@ from graphql import (
 )
 from jinja2 import Environment
 
-from schema.api import API, schema
+from schema.api import API, graphql_schema
 from schema.limits import Limits
 from server.pages.documents import document
 from tests.schema.worlds import World
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = schema._schema
 EXAMPLES: dict[str, Any] = {"Boolean": True, "Int": 2, "DateTime": "2025-01-05T00:00:00Z"}
 """A value of each scalar; others are texts."""
 
@@ -66,7 +65,10 @@ def test_our_documents_are_compiled(world: World, text: str) -> None:
         if not isinstance(operation, OperationDefinitionNode):
             continue
         kinds = {
-            definition.variable.name.value: (type_from_ast(SCHEMA, definition.type), definition)
+            definition.variable.name.value: (
+                type_from_ast(graphql_schema, definition.type),
+                definition,
+            )
             for definition in operation.variable_definitions or ()
         }
         every = {name: example(kind) for name, (kind, _) in kinds.items()}

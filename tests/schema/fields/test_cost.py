@@ -22,7 +22,7 @@ from graphql import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.api import API, schema
+from schema.api import API, graphql_schema
 from schema.documents.documents import Document
 from schema.documents.estimates import NOTHING, Estimate
 from schema.fields.cost import ArgumentCost, stated_cost
@@ -33,7 +33,6 @@ from tests.schema.default_api import api
 from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World, plain
 
-SCHEMA = schema._schema
 REVISION = "{ revision { %s } }"
 FACETS = "specs(first: 0) { facets { %s } }"
 SPEC = 'spec(hash: "a") { %s }'
@@ -263,7 +262,7 @@ def test_large_response_is_refused_in_advance(world: World) -> None:
 
 FIELDS = [
     (kind.name, name, field)
-    for kind in SCHEMA.type_map.values()
+    for kind in graphql_schema.type_map.values()
     if is_object_type(kind) and not kind.name.startswith("__")
     for name, field in kind.fields.items()
 ]
@@ -398,12 +397,14 @@ def test_cached_cost_equals_a_new_one(requests: list[dict[str, Any]]) -> None:
     kept = Document(RULED, node, ())
     for variables in [*requests, *requests]:
         fresh = Document(RULED, node, ())
-        assert kept.estimate(SCHEMA, None, variables) == fresh.estimate(SCHEMA, None, variables)
+        assert kept.estimate(graphql_schema, None, variables) == fresh.estimate(
+            graphql_schema, None, variables
+        )
 
 
 def test_cost_of_rules_depends_on_their_values() -> None:
     """An expensive rule does not cost what a cheap one of the same form does."""
-    assert validate(SCHEMA, parse(RULED)) == []
+    assert validate(graphql_schema, parse(RULED)) == []
     cached_api = API()
     rule = {"name": "a", "measure": "SPECS_ADDED"}
     cheap, dear = (

@@ -286,9 +286,9 @@ def test_lifetime_of_responses(
 
 def test_lifetime_of_nodes(client: httpx.Client, names: dict[str, str]) -> None:
     """An id names an object permanently; an unknown one may exist elsewhere."""
-    query = f'{{ revision(ref: "{names["head"]}") {{ id stacks {{ id }} }} }}'
+    query = f'{{ revision(ref: "{names["head"]}") {{ id stackNodes {{ id }} }} }}'
     revision = client.get("/graphql", params={"query": query}).json()["data"]["revision"]
-    lifetimes = {revision["id"]: IMMUTABLE, revision["stacks"][0]["id"]: IMMUTABLE}
+    lifetimes = {revision["id"]: IMMUTABLE, revision["stackNodes"][0]["id"]: IMMUTABLE}
     for id_, lifetime in (lifetimes | {"UmV2aXNpb246YTpi": "no-cache"}).items():
         response = client.get("/graphql", params={"query": f'{{ node(id: "{id_}") {{ id }} }}'})
         assert response.headers["cache-control"] == lifetime

@@ -185,7 +185,7 @@ async def test_comparison_is_computed_once_without_a_cache(
     execution = Execution(API(), catalog, library, lanes)
     newest, *_, oldest = catalog.history.digests
     pair = f'compare(base: "{oldest}", head: "{newest}")'
-    for selected in ("summary { specsAdded }", "releaseNotes stacks { name }"):
+    for selected in ("summary { specsAdded }", "releaseNotes stackChanges { name }"):
         making.arguments.clear()
         (answer,) = await executed(execution, f"{{ {pair} {{ {selected} }} }}")
         assert answer.is_good

@@ -337,9 +337,9 @@ def test_error_is_beside_its_field(
 
 def test_stacks_as_sides(client: httpx.Client) -> None:
     """The tabs name them, and the permanent address has refs."""
-    query = '{ revision(ref: "develop") { ref stacks { name } } }'
+    query = '{ revision(ref: "develop") { ref stackNodes { name } } }'
     revision = data_of(client, query)["revision"]
-    first, second, *_ = (stack["name"] for stack in revision["stacks"])
+    first, second, *_ = (stack["name"] for stack in revision["stackNodes"])
     pair, ref = f"/compare/develop:{first}...develop:{second}", revision["ref"]
     page = shown(client, f"{pair}/packages")
     assert page.text("h1") == f"develop:{first} →to develop:{second}"

@@ -19,7 +19,7 @@ from schema.limits import Limits
 from server.asgi.admission import Admission, Outgoing
 from server.asgi.lanes import Lanes
 from server.pages import exports
-from server.pages.documents import IS_PAGE, DocumentAnswer
+from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageRequest
 from server.pages.exports import Export, cell, csv_body, csv_head, file_name, json_lines, table_of
 from server.pages.routes import PAGES
 from server.settings import Settings
@@ -173,13 +173,13 @@ def test_failed_export_is_a_page(client: httpx.Client, address: str, status: int
 def pieces(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Return a list of the variables of each piece of a table."""
     pieces: list[dict[str, Any]] = []
-    variables_after = Export._variables_after
+    weighed = DocumentRunner.weighed
 
-    def recorded(self: Export, after: str | None) -> dict[str, Any]:
-        pieces.append(variables_after(self, after))
-        return pieces[-1]
+    async def recorded(self: DocumentRunner, text: str, variables: dict[str, Any]) -> PageRequest:
+        pieces.append(variables)
+        return await weighed(self, text, variables)
 
-    monkeypatch.setattr(Export, "_variables_after", recorded)
+    monkeypatch.setattr(DocumentRunner, "weighed", recorded)
     return pieces
 
 
@@ -187,7 +187,7 @@ def test_all_rows_are_of_one_content(
     small: str, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
 ) -> None:
     """Although the tag may name another while the table is sent."""
-    monkeypatch.setattr(exports, "_MAX_ROWS", 7)
+    monkeypatch.setattr(exports, "MAX_ROWS", 7)
     ref = history_of(Path(small)).resolve("develop").ref
     with application(Settings(catalog=small)) as client:
         rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
@@ -202,8 +202,8 @@ def test_interrupted_table_is_an_error(
     small: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client notices, and the log has the reason."""
-    monkeypatch.setattr(exports, "_MAX_ROWS", 3)
-    monkeypatch.setattr(exports, "_PATIENCE", 0.0)
+    monkeypatch.setattr(exports, "MAX_ROWS", 3)
+    monkeypatch.setattr(exports, "PATIENCE", 0.0)
     settings = Settings(catalog=small, cost_per_minute=60)
     with application(settings) as client, client.stream("GET", "/r/develop?as=csv") as answer:
         assert answer.status_code == 200
@@ -226,14 +226,14 @@ def test_disconnect_ends_an_export(
     small: str, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
 ) -> None:
     """No further piece is queried."""
-    monkeypatch.setattr(exports, "_MAX_ROWS", 1)
-    answered = Export._answered
+    monkeypatch.setattr(exports, "MAX_ROWS", 1)
+    run = DocumentRunner.run
 
-    async def slowly(self: Export, after: str | None) -> DocumentAnswer:
+    async def slowly(self: DocumentRunner, *arguments: Any) -> DocumentAnswer:
         await asyncio.sleep(0.05)
-        return await answered(self, after)
+        return await run(self, *arguments)
 
-    monkeypatch.setattr(Export, "_answered", slowly)
+    monkeypatch.setattr(DocumentRunner, "run", slowly)
     with (
         application(Settings(catalog=small)) as client,
         client.stream("GET", "/search?q=*&as=jsonl") as answer,

@@ -43,7 +43,7 @@ def test_escapes_across_pieces(text: str, piece: int) -> None:
     """As by the standard library; an invalid escape is literal."""
     content = text.encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forms, "_PIECE", piece)
+        patch.setattr(forms, "PIECE_BYTES", piece)
         form = read_form(b"application/x-www-form-urlencoded", b"text=" + content)
     assert form == {"text": Field(unquote_to_bytes(content.replace(b"+", b" ")))}
 

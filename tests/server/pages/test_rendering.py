@@ -163,8 +163,8 @@ def test_pages_of_a_build_without_npm(tmp_path: Path, monkeypatch: pytest.Monkey
     """They load only cachelog's own files."""
     assert set(assets(tmp_path)) == assets().keys() - {*VENDOR}
     monkeypatch.setattr(renderer, "VENDOR", ())
-    monkeypatch.setattr(renderer, "_environment", renderer._environment.__wrapped__)
-    page = nowhere(Renderer(), {"path": "/a/b"}).body.decode()
+    uncached = Renderer(recipes_url="https://a.example/{before}/{after}")
+    page = nowhere(uncached, {"path": "/a/b"}).body.decode()
     assert 'href="../static/pages/plain.css?v=' in page
     assert "//" not in page.replace("<!doctype html>", "")
     assert not [name for name in VENDOR if name in page]

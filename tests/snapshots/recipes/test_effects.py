@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from snapshots.changes.causes import Causes
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
 from snapshots.changes.vocabulary import cause_title
@@ -29,14 +30,14 @@ def state(moment: str, variants: str, gcc: str) -> tuple[list[Spec], list[Spec]]
     return [raja], [compiler]
 
 
-def attribution(*commits: Commit) -> Attribution:
-    """Return the commits that explain another variant of raja and another version of gcc."""
+def attribution(*commits: Commit) -> tuple[Attribution, Causes]:
+    """Return two causes, another variant of raja and another version of gcc, and their commits."""
     base, head = (
         side_of(*state("base", "~mpi", "13.2.0")),
         side_of(*state("head", "+mpi", "14.1.0")),
     )
     explanation = explain(Comparison(base.frame, head.frame), base.graph, head.graph)
-    return Attribution(explanation, Between(commits))
+    return Attribution(explanation, Between(commits)), explanation.causes
 
 
 def commit(**touched: object) -> Commit:
@@ -57,8 +58,7 @@ def commit(**touched: object) -> Commit:
 )
 def test_level_of_a_commit(touched: dict[str, object], levels: dict[str, CommitLevel]) -> None:
     """It depends on what the commit touched; no commit changed an external gcc."""
-    explained = attribution(commit(**touched))
-    causes = explained._explanation.causes
+    explained, causes = attribution(commit(**touched))
     assert {
         causes.name_of(number).package: explaining.level
         for number in range(len(causes))
@@ -69,19 +69,18 @@ def test_level_of_a_commit(touched: dict[str, object], levels: dict[str, CommitL
 def test_commit_that_rebuilt_most() -> None:
     """It is one that touched the recipe of the causes; otherwise there is none."""
     own = commit(packages=("raja",))
-    for explained, expected in (
+    for (explained, causes), expected in (
         (attribution(own), f"{'c' * 12} A change (#7)"),
         (attribution(), None),
     ):
-        most = explained.most_rebuilt(explained._explanation.causes.counted())
+        most = explained.most_rebuilt(causes.counted())
         assert (most and most.commit) == expected
-    assert attribution(commit(spack=SPACK)).most_rebuilt([]) is None
+    assert attribution(commit(spack=SPACK))[0].most_rebuilt([]) is None
 
 
 def test_causes_outside_the_cache() -> None:
     """The compiler is outside, a package of the cache is not."""
-    explained = attribution()
-    causes = explained._explanation.causes
+    explained, causes = attribution()
     names = {number: causes.name_of(number) for number in range(len(causes))}
     external = {name.package: explained.is_external(number) for number, name in names.items()}
     assert external == {"raja": False, "gcc": True}

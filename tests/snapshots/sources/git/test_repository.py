@@ -266,7 +266,7 @@ def test_pipe_in_settings(
     repository.commit({ZLIB: page("zlib", "a")})
     mkfifo(tmp_path / "pipe")
     repository.git("config", "include.path", str(tmp_path / "pipe"))
-    monkeypatch.setattr(commands, "_LONGEST_LOOK", 0.2)
+    monkeypatch.setattr(commands, "LONGEST_LOOK", 0.2)
     with pytest.raises(SourceError, match=r"git took longer than 0\.2 s"):
         list(read_at(str(repository.folder)))
 
