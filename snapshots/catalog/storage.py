@@ -181,30 +181,25 @@ class Storage:
     def _within(self, seconds: float) -> dict[str, str] | None:
         return self.options and self.options | {"timeout": _duration(seconds)}
 
-    def read(self, path: str, size: int | None = None, start: int = 0) -> pa.Buffer:
+    def read(self, path: str, size: int | None = None) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, if known, saves a request.
 
-        Bytes before ``start`` are not read, and their values in the buffer are undefined. Raises
-        ArrowInvalid for an object that cannot be read because it has another size.
+        Raises ArrowInvalid for an object that cannot be read because it has another size.
         """
         if self.location.is_folder:
             place = self.location.uri(path)
             if not S_ISREG(Path(place).stat().st_mode):  # opening a pipe would block
                 raise OSError(EINVAL, "is not a file", place)
             with pa.OSFile(place) as file:
-                file.seek(min(start, file.size()))
-                data = file.read_buffer()
-            if not start:
-                return data
-        else:
-            data = self._object_of_size(path, size, start)
-        buffer = pa.allocate_buffer(start + len(data))
-        memoryview(buffer).cast("B")[start:] = memoryview(data).cast("B")
+                return file.read_buffer()
+        data = self._object_of_size(path, size)
+        buffer = pa.allocate_buffer(len(data))
+        memoryview(buffer).cast("B")[:] = data
         return buffer
 
-    def _object_of_size(self, path: str, size: int | None, start: int) -> bytes:
+    def _object_of_size(self, path: str, size: int | None) -> bytes:
         try:
-            return self._object(path, size, start)
+            return self._object(path, size)
         except FileNotFoundError:
             raise
         except OSError:  # also raised for an empty object, because no range of it is valid
@@ -213,20 +208,19 @@ class Storage:
                 raise
             raise pa.ArrowInvalid(f"{path} has {actual:,} bytes instead of {size:,}") from None
 
-    def _object(self, path: str, size: int | None, start: int = 0) -> bytes:
+    def _object(self, path: str, size: int | None) -> bytes:
         if size is None and (size := self._object_size(path)) is None:
             raise FileNotFoundError(ENOENT, "Object not found", path)
-        with self._opened(path, size, size - start) as stream:
-            stream.seek(start)
-            data: bytes = stream.read(size - start)
+        with self._opened(path, size) as stream:
+            data: bytes = stream.read(size)
             return data
 
-    def _opened(self, path: str, size: int, num_bytes: int) -> pa.PythonFile:
-        """Open an object of a known size, to read ``num_bytes`` of it."""
+    def _opened(self, path: str, size: int) -> pa.PythonFile:
+        """Open an object of a known size."""
         folder, _, inner = path.partition("/")
         table = self._tables.get(folder)
-        if table is None or num_bytes > _BYTES_BY_TABLE:
-            options = self._within(_seconds_for(num_bytes))
+        if table is None or size > _BYTES_BY_TABLE:
+            options = self._within(_seconds_for(size))
             alone = DeltaStorageHandler(self.location.root, options, {path: size})
             return alone.open_input_file(path)
         raw = table._table  # noqa: SLF001 - as deltalake itself makes a dataset of a table
