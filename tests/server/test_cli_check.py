@@ -4,9 +4,7 @@ import io
 import re
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -14,38 +12,24 @@ import pytest
 from server.terminal.printing.maintenance import KEEP_LIST_FORMAT
 from tests.server.commands import CommandResult, cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.sources.buildcache.indexes import node
-from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+from tests.snapshots.sources.lockfiles.locks import as_bytes, built, lock_file, locked
 from tests.snapshots.templates import catalog_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT, KEEPING = ((DOCS / name).read_text("utf-8") for name in ("lock-files.md", "keeping.md"))
-ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
-
-
-a_built_spec = partial(a_spec, compiler=None, variants=("+mpi",))
-"""Return a spec of the catalog."""
-
-
-def a_locked_spec(
-    label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any
-) -> dict[str, Any]:
-    """Return a node of a lock file that describes the same spec as ``a_built_spec``."""
-    facts = {"arch": ARCH, "parameters": {"mpi": True}, "namespace": None, "package_hash": None}
-    return node(name, hash_of(label), version, **facts | more)
 
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of two revisions of develop and two releases; tests only read it."""
-    zlib = a_built_spec("zlib", name="zlib", version="1.3")
-    old, new = a_built_spec("old"), a_built_spec("new", version="1.14.6")
+    zlib = built("zlib", name="zlib", version="1.3")
+    old, new = built("old"), built("new", version="1.14.6")
     return catalog_of(
         tmp_path_factory.mktemp("catalog"),
         a_snapshot([old, zlib], "develop", day(1)),
         a_snapshot([new, zlib], "develop", day(2)),
         a_snapshot([new, zlib], "v1.0.0", day(3)),
-        a_snapshot([old, zlib, a_built_spec("x")], "v0.9.0", day(0)),
+        a_snapshot([old, zlib, built("x")], "v0.9.0", day(0)),
     )
 
 
@@ -56,10 +40,10 @@ WRITER = {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" *
 def lock(tmp_path: Path) -> Path:
     """Write a lock file: two roots, one in no revision, a dependency, and an external root."""
     specs = [
-        a_locked_spec("old"),
-        a_locked_spec("never", "lua", "5.4"),
-        a_locked_spec("zlib", "zlib", "1.3"),
-        a_locked_spec("gcc", "gcc", "13.2.0", external={"path": "/usr"}),
+        locked("old"),
+        locked("never", "lua", "5.4"),
+        locked("zlib", "zlib", "1.3"),
+        locked("gcc", "gcc", "13.2.0", external={"path": "/usr"}),
     ]
     groups = (("old", "apps"), ("never", "apps"), ("old", "libs"), ("gcc", "none"))
     roots = [{"hash": hash_of(label), "spec": "any", "group": group} for label, group in groups]

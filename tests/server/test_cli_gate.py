@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-import jsonschema
 import pytest
+from jsonschema.validators import validator_for
 from junitparser import JUnitXml
 
 from server.terminal.printing.verdicts import GateReport, annotations, gatekeeper, junit
@@ -143,8 +143,11 @@ def test_errors_exit_with_2(world: World, rules: Path) -> None:
 
 
 def test_schema_accepts_rules() -> None:
-    """It needs no catalog, and accepts the rules of this module."""
-    jsonschema.validate(tomllib.loads(RULES), succeed("gate", "--schema").json)
+    """It needs no catalog, accepts the rules of this module, and no rule without a name."""
+    schema = succeed("gate", "--schema").json
+    validator = validator_for(schema)(schema)
+    assert validator.is_valid(tomllib.loads(RULES))
+    assert not validator.is_valid({"rule": [{"forbid": "package-removed"}]})
 
 
 JUNIT_ATTRIBUTES = {

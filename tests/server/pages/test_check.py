@@ -14,26 +14,12 @@ from server.pages.check import RESULT, address_of
 from server.pages.filters import MAX_MISSING, MINUS, missing_groups
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from snapshots.models import Spec
 from tests.server.pages.page_reader import Shown, page_data, rendered, shown
 from tests.server.servers import application
-from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.sources.buildcache.indexes import node
-from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+from tests.snapshots.factories import a_snapshot, day, hash_of
+from tests.snapshots.sources.lockfiles.locks import as_bytes, built, lock_file, locked
 
-ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
 MAX_BODY = 1 << 20
-
-
-def built(label: str, **facts: Any) -> Spec:
-    """Return a spec of the catalog."""
-    return a_spec(label, compiler=None, variants=("+mpi",), **facts)
-
-
-def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any) -> dict[str, Any]:
-    """Return a spec of a lock file that equals that of ``built``."""
-    facts = {"arch": ARCH, "parameters": {"mpi": True}, "namespace": None, "package_hash": None}
-    return node(name, hash_of(label), version, **facts | more)
 
 
 LOCK = as_bytes(

@@ -27,11 +27,10 @@ from tests.expensive import IS_QUICK
 from tests.server.browsers import wait_for
 from tests.server.pages.page_reader import Shown, shown
 from tests.server.pages.recipes import import_recipes
-from tests.server.pages.test_check import locked
 from tests.server.pages.tour import tour
 from tests.server.servers import application
 from tests.snapshots.factories import a_spec, day, hash_of
-from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, locked
 
 BREAKS = (
     "<evil-1 evil=1>",

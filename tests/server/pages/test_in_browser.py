@@ -310,6 +310,7 @@ def test_results_are_updated_while_typing(browser: webdriver.Chrome, pages: dict
     browser.get(pages["compare-packages"])
     browser.find_element(By.CSS_SELECTOR, "#tab input[type=search]").send_keys("no-such-package")
     appears("#results .none")
+    assert not browser.find_elements(By.CSS_SELECTOR, "#results tbody tr")
 
 
 def test_search_suggestions(browser: webdriver.Chrome, pages: dict[str, str], axe: str) -> None:

@@ -2,16 +2,15 @@
 
 from typing import Literal
 
-import httpx
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
-from tests.server.browsers import paste, wait_for
+from tests.server.browsers import wait_for
 from tests.server.pages.browser import OF_LOOKS, seen_as, settle, sideways, violations
-from tests.server.pages.page_reader import Serve, data_of
+from tests.server.pages.page_reader import Serve
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file
@@ -26,11 +25,6 @@ LOCK = as_bytes(
     )
 ).decode()
 
-_FACTS = """{
-  compare(base: "develop~1", head: "develop") {
-    causes(first: 1) { nodes { title specs(first: 1) { nodes { hash } } } }
-  }
-}"""
 _DROP = """
 const [text, area] = [arguments[0], document.querySelector("textarea")];
 const dropped = new DataTransfer();
@@ -125,19 +119,6 @@ def test_binary_for_a_target_is_searched(visit: Visit) -> None:
     assert NEWER.hash[:7] in visit.visible("[aria-label='Nearest specs'] tbody tr").text
 
 
-def test_lock_file_is_checked_without_scripts(visit: Visit) -> None:
-    """A pasted lock file leads to the missing specs."""
-    visit.browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    visit.browser.refresh()
-    assert not visit.browser.find_elements(By.CSS_SELECTOR, "[data-ago]")
-    visit.click("header nav a", "Lock file")
-    visit.click("textarea")
-    paste(visit.browser, LOCK)
-    visit.click("main form button[type=submit]")
-    assert visit.visible("h1", "of the text")
-    assert ARM.hash[:7] in visit.visible("[aria-label^='Missing specs'] tbody tr").text
-
-
 def test_lock_file_is_checked(visit: Visit, axe: str) -> None:
     """The missing specs of a spack.lock, when and why they were removed: three actions."""
     visit.click("header nav a", "Lock file")
@@ -151,26 +132,3 @@ def test_lock_file_is_checked(visit: Visit, axe: str) -> None:
         seen_as(visit.browser, scheme, width)
         assert violations(visit.browser, axe, *rules) == []
         assert sideways(visit.browser) == 0
-
-
-def test_hash_is_looked_up(visit: Visit) -> None:
-    """The revisions of a hash and its replacement, from a prefix: two actions."""
-    visit.type("main [name=q]", f"/{X86.hash[:9]}", Keys.ENTER)
-    visit.click("main a", "See in which revisions")
-    assert "replaced" in visit.visible(".stays tbody").text
-    assert visit.visible("dt", "Replaced by")
-    assert NEWER.hash[:7] in visit.visible("dl.facts dd").text
-
-
-def test_largest_cause_leads_to_a_spec(
-    browser: webdriver.Chrome, pages: dict[str, str], history_client: httpx.Client
-) -> None:
-    """From a series to a comparison of revisions, and to a spec that its largest cause rebuilt."""
-    (cause,) = data_of(history_client, _FACTS)["compare"]["causes"]["nodes"]
-    weeks = Visit(browser, pages["home"])
-    weeks.click("main h2 a")
-    weeks.click("form.choosing [type=submit]")
-    weeks.click(".causes summary", cause["title"])
-    digest = cause["specs"]["nodes"][0]["hash"]
-    weeks.click(f".causes details[open] tbody a[href*='{digest}']")
-    assert digest in weeks.visible(".whole-hash").text

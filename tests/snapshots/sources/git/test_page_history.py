@@ -138,15 +138,6 @@ def test_first_parents(repository: Repository) -> None:
     assert states[1].taken_at == FIRST + timedelta(days=9)
 
 
-def test_removal_after_the_published_states(repository: Repository) -> None:
-    """A page that was not read again, as its state is published, is removed in a new state."""
-    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
-    published = repository.read()
-    repository.commit({HDF5: None})
-    rest = repository.read(history_of(published))
-    assert [labels(snapshot) for snapshot in rest] == [specs(zlib="a")]
-
-
 def test_removed_pages_and_tags(repository: Repository) -> None:
     """A package without its page is removed; a tag without pages is a warning."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from tests.snapshots.factories import hash_of
+from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.sources.buildcache.indexes import edge, node
 
 HDF5, ZLIB, GCC, GLIBC = (hash_of(name) for name in ("hdf5", "zlib", "gcc", "glibc"))
@@ -49,6 +50,17 @@ def small_lock_file(version: int = 6, **more: Any) -> dict[str, Any]:
     return lock_file(
         [hdf5, node("zlib", ZLIB, "1.3.1", **facts), *compilers], [HDF5], version, **more
     )
+
+
+ARCH = {"platform": "linux", "platform_os": "ubuntu22.04", "target": "x86_64_v3"}
+built = partial(a_spec, compiler=None, variants=("+mpi",))
+"""Return a spec of a catalog."""
+
+
+def locked(label: str, name: str = "hdf5", version: str = "1.14.5", **more: Any) -> dict[str, Any]:
+    """Return a node of a lock file that describes the same spec as ``built``."""
+    facts = {"arch": ARCH, "parameters": {"mpi": True}, "namespace": None, "package_hash": None}
+    return node(name, hash_of(label), version, **facts | more)
 
 
 def as_bytes(value: Any) -> bytes:
