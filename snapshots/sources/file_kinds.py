@@ -140,8 +140,8 @@ def kind_of(text: bytes | bytearray | Raw) -> FileKind | None:
     below ``spec`` or, before Spack 0.17, a list; a tag named ``spec`` has labels.
     """
     head = _head_of(bytes(memoryview(text)[:HEAD_BYTES]))
-    if not head:
-        return FileKind.EMPTY
+    if not head:  # more white space may precede a text
+        return FileKind.EMPTY if len(text) <= HEAD_BYTES else None
     if head.startswith(b"["):
         return FileKind.SPEC_LIST
     if not head.startswith(b"{"):
