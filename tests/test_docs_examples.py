@@ -55,7 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("document", "count"),
-    [("sources.md", 2), ("keeping.md", 11), ("notes.md", 10), ("history.md", 9)],
+    [("sources.md", 2), ("keeping.md", 11), ("notes.md", 10), ("history.md", 8)],
 )
 def test_commands_print_the_shown_output(document: str, count: int, tmp_path: Path) -> None:
     """All commands of a document print the shown output in one shell."""
