@@ -38,7 +38,7 @@ from snapshots.notes.sections import LEFT_OUT
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
-NOTES = Cost(weight=195_000, once=units.EXPLAINING, num_bytes=15_000_000)
+NOTES = Cost(weight=195_000, once=units.EXPLAINING, num_bytes=15_000_000, of_state=True)
 """Release notes, which are not cached. A request may contain two formats of them.
 
 Notes between revisions that are months apart are long, especially as JSON.

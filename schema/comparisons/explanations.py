@@ -558,6 +558,11 @@ def _paths(rows: changes.PartRows[Any]) -> many.Sublists:
 EXPLAINED = Cost(weight=1, once=units.EXPLAINING)
 """Facts of each hash in an explanation."""
 
+REASON = msgspec.structs.replace(EXPLAINED, of_state=True)
+"""Which hashes returned is computed from the newest contents only, for a long series whose changes
+are not all stored.
+"""
+
 INVOLVED = Cost(weight=20, items=10, once=units.EXPLAINING)
 """The causes that are involved in a spec."""
 
@@ -584,7 +589,7 @@ class SpecChangeType(many.ListedRecord, Node):
     fields: list[changes.FieldChangeType] = many.for_many(
         _fields, cost=msgspec.structs.replace(changes.FIELDS, weight=8, once=units.EXPLAINING)
     )
-    reason: SpecChangeReason = many.for_many(_reasons, cost=EXPLAINED)
+    reason: SpecChangeReason = many.for_many(_reasons, cost=REASON)
     counterpart: SpecType | None = many.for_many(_counterparts, cost=EXPLAINED)
     ambiguous: bool = many.for_many(_ambiguous, cost=EXPLAINED)
     why_ambiguous: str | None = many.for_many(_why_ambiguous, cost=EXPLAINED)

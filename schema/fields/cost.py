@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import strawberry
-from graphql import GraphQLField
+from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 from strawberry.extensions import FieldExtension
 
 from snapshots.texts import described_parts
@@ -63,7 +63,8 @@ class Cost(msgspec.Struct, frozen=True):
     fields, and ``each_loaded`` the cost of loading it, for at most as many as a request may load.
     ``num_bytes`` is the length of the JSON of one value; None for the typical length of its type.
     ``arguments`` are the additional costs of given arguments. ``page`` is the number of items of
-    pages below a field that is not a connection.
+    pages below a field that is not a connection. ``of_state`` means that the value depends on the
+    state of the catalog, not only on its revisions, so that it is valid in that state alone.
     """
 
     weight: float = 0
@@ -74,6 +75,7 @@ class Cost(msgspec.Struct, frozen=True):
     arguments: Mapping[str, ArgumentCost] = MappingProxyType({})
     each_loaded: float = 0
     page: ListLength | None = None
+    of_state: bool = False
 
 
 VALUE = Cost()
@@ -134,6 +136,15 @@ def stated_cost(field: GraphQLField) -> Cost | None:
     declared = field.extensions.get("strawberry-definition")
     cost: Cost | None = declared.metadata.get(COST) if declared else None
     return cost
+
+
+def fields_of_state(schema: GraphQLSchema) -> frozenset[str]:
+    """Return the names of the fields whose values depend on the state of the catalog."""
+    types = (kind for kind in schema.type_map.values() if isinstance(kind, GraphQLObjectType))
+    fields = (named for kind in types for named in kind.fields.items())
+    return frozenset(
+        name for name, field in fields if (cost := stated_cost(field)) and cost.of_state
+    )
 
 
 def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:

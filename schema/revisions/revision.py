@@ -184,7 +184,7 @@ class Revision(Node):
     tag_node = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
     series_node = series_field("info.tag", refs.series)
 
-    @resolver()
+    @resolver(Cost(of_state=True))
     def confirmed_at(self, info: Info) -> gql.DateTime:
         """When an import last found its tag unchanged in this state, before any other state;
         `takenAt` if no later import did.

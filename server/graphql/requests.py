@@ -8,7 +8,9 @@ from urllib.parse import parse_qsl
 import msgspec
 import orjson
 
+from schema.api import graphql_schema
 from schema.documents.estimates import Estimate
+from schema.fields.cost import fields_of_state
 from server.asgi.errors import BadRequest
 from server.asgi.responses import JSON, CacheKey
 from server.graphql.persisted_documents import DocumentSource
@@ -134,12 +136,7 @@ def _typed(body: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-_FIELDS_OF_ONE_STATE = ("confirmedAt", "reason", "releaseNotes")
-"""Names of fields whose values depend on the state of the catalog, not only on its revisions.
-
-These are the time when a revision was last seen, and which hashes returned: for a long series whose
-changes are not all stored, that is computed from the newest contents only.
-"""
+_FIELDS_OF_STATE = fields_of_state(graphql_schema)
 
 BYTES_A_BYTE_OF_JSON = 35
 """Memory of a byte of JSON as Python objects, in bytes, in the worst case: ``{"a":0}``."""
@@ -195,7 +192,7 @@ class ParsedRequest(msgspec.Struct, eq=False):
             request.query, variables, request.operation_name, media_type, None, request.include_cost
         )
         num_bytes += 2 * key.num_bytes + BYTES_A_BYTE_OF_JSON * len(variables)
-        depends_on_state = any(name in request.query for name in _FIELDS_OF_ONE_STATE)
+        depends_on_state = any(name in request.query for name in _FIELDS_OF_STATE)
         return cls(request, key, key, num_bytes, weight, units, depends_on_state)
 
     def key_at(self, generation: int, state: int) -> CacheKey:

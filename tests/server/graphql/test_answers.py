@@ -101,9 +101,9 @@ def test_incomplete_history_is_not_cached(
 def test_new_generation_keeps_permanent_responses(
     answers: Answers, catalog: Catalog, execution: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An answer that names contents only by digest remains valid."""
-    digest = catalog.history.revisions[0].digest
-    permanent = request_bytes(f'{{ revision(ref: "{digest}") {{ numSpecs }} }}')
+    """An answer that names only single revisions, by their refs, remains valid."""
+    ref = catalog.history.revisions[0].ref
+    permanent = request_bytes(f'{{ revision(ref: "{ref}") {{ numSpecs }} }}')
     changing = request_bytes("{ revision { numSpecs } }")
     before = answered(answers, permanent, changing)
     assert [answer.key.generation is None for answer in before if answer.key] == [True, False]
