@@ -288,7 +288,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     ] = None
     checksum: Annotated[str | None, Fact(check=names.checked_binary_checksum)] = None
     external_attributes: Annotated[
-        tuple[str, ...] | None, Fact(is_compared=False, is_exceptional=True)
+        tuple[str, ...] | None,
+        Fact(check=names.checked_line, is_compared=False, is_exceptional=True),
     ] = None
     # The same hash can have another spelling, because Spack writes what it read in its own.
     spelling: Annotated[tuple[str, ...] | None, Fact(is_compared=False, is_internal=True)] = None

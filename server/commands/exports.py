@@ -126,7 +126,7 @@ def export_site_command(
     options: SiteOptions,
     catalog: str,
 ) -> None:
-    """Write a static site: the pages and feeds of a server as files, with a search.
+    """Write the pages and feeds of a server as a site of files.
 
     Files of earlier runs are overwritten if they differ, and never removed. Adjacent revisions that
     are not compared yet are compared first. If pages cannot be generated, they are listed, and the

@@ -54,7 +54,7 @@ def test_commands_options_and_choices_are_completed(
 
 FILES = (
     *("check ", "gate a --rules ", "plan a --gate ", "import --gate ", "notes --template "),
-    *("keep-list --lock ", "keep-list --check ", "notes -o ", "export-site x --documents "),
+    *("keep-list --lock ", "keep-list --check ", "notes -o "),
 )
 
 

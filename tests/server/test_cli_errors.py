@@ -63,7 +63,6 @@ ERRORS = (
     ("import x --source-name /srv/mirror", "/srv/mirror' would be shown as 'mirror'"),
     # Missing files, and files that cannot be written.
     ("notes develop develop --template nothing.md", "nothing.md: No such file or directory"),
-    ("export-site /dev/null/x --documents /dev/null", "--documents: "),
     ("feed develop -o /dev/null/x", "/dev/null/x: cannot be written"),
     ("impact A..B --recipes /nowhere", "/nowhere: does not exist"),
     ("keep-list --keep '1 last' --lock /nowhere/spack.lock", "/nowhere/spack.lock: does not exist"),

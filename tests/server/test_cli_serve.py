@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from server.settings import Settings, settings_from
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.revisions_table import FORMAT
 from snapshots.demo import develop_history
 from snapshots.tables import REVISIONS
 from tests.server.cache_pages import demo_pages
@@ -22,7 +23,9 @@ from tests.server.servers import free_port, serving, tags, until
 
 def empty_catalog(folder: Path) -> Path:
     """Create a catalog without a revision; return its folder."""
-    DeltaTable.create(str(folder / "revisions"), REVISIONS)
+    properties = {"cachelog.format": str(FORMAT)}
+    table = str(folder / "revisions")
+    DeltaTable.create(table, REVISIONS, configuration=properties, raise_if_key_not_exists=False)
     return folder
 
 

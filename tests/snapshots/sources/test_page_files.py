@@ -1,6 +1,7 @@
 """Files and folders of cache pages: which files are read, and under which tags; unusual files."""
 
 import inspect
+import json
 import os
 import re
 import sys
@@ -17,7 +18,8 @@ from snapshots.sources.pages import folders as page_files
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
-from tests.snapshots.sources.buildcache.folders import EMPTY_INDEX, put
+from tests.snapshots.sources.buildcache.folders import put
+from tests.snapshots.sources.buildcache.indexes import small_database
 from tests.snapshots.sources.page_trees import page
 from tests.snapshots.sources.readings import read_locations, read_pages
 
@@ -429,11 +431,11 @@ def test_unknown_url_scheme(url: str) -> None:
 def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
     """Each location is read by its reader; pages of several folders are read together."""
     put(tmp_path / "other" / "v1.0" / "hdf5" / "specs.md", page("hdf5", "b", tag="v1.0"))
-    index = put(tmp_path / "index.json", EMPTY_INDEX)
+    index = put(tmp_path / "index.json", json.dumps(small_database()).encode())
     snapshots = imported(folder / "develop", index, tmp_path / "other", tags=["v1.0"])
     assert [
         (snapshot.tag, snapshot.source.kind, len(snapshot.content)) for snapshot in snapshots
-    ] == [("v1.0", "index", 0), ("v1.0", "pages", 1)]
+    ] == [("v1.0", "index", 3), ("v1.0", "pages", 1)]
 
 
 def test_deleted_working_directory(

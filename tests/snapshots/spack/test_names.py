@@ -68,7 +68,7 @@ def test_long_texts_are_refused(fact: str) -> None:
 def test_every_text_fact_declares_a_check() -> None:
     """A new fact that is a text has to declare which texts are valid."""
     without = {name for name, fact in SPEC_FACTS.items() if fact.check is None}
-    assert without == {"size", "dependencies", "spec_format", "explicit"}
+    assert without == {"size", "dependencies", "spec_format", "explicit", "spelling"}
 
 
 @pytest.mark.parametrize(
