@@ -112,12 +112,21 @@ def decode_json(
     """
     try:
         return msgspec.json.decode(data, type=shape)
-    except msgspec.ValidationError as error:
-        raise misshapen(error, location, key) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SourceError(location, f"is not valid JSON: {error}", key=key or None) from None
-    except RecursionError:
-        raise SourceError(location, "is nested too deeply", key=key or None) from None
+    except JSON_ERRORS as error:
+        raise unreadable_json(error, location, key) from None
+
+
+JSON_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for a text that is not JSON of the expected shape."""
+
+
+def unreadable_json(error: Exception, location: str, key: str = "") -> SourceError:
+    """Return the error for one of ``JSON_ERRORS``, at the position of the text."""
+    if isinstance(error, msgspec.ValidationError):
+        return misshapen(error, location, key)
+    if isinstance(error, RecursionError):
+        return SourceError(location, "is nested too deeply", key=key or None)
+    return SourceError(location, f"is not valid JSON: {error}", key=key or None)
 
 
 def refuse_repeated_keys(data: bytes | bytearray, location: str) -> None:

@@ -22,7 +22,7 @@ from msgspec import Raw
 from snapshots.contents import Content
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
-from snapshots.sources.buildcache import database, spelling
+from snapshots.sources.buildcache import database
 from snapshots.sources.file_kinds import HEAD_BYTES, FileKind, is_json, kind_of, text_of
 from snapshots.sources.inputs import decode_json, read_regular
 from snapshots.texts import legible, quoted
@@ -210,7 +210,7 @@ class _LockedSpecs(msgspec.Struct):
                 nested = self._decoded(raw, dict[str, Any], key)
                 raw = Raw(msgspec.json.encode(database.unnested_node(nested) | {"hash": digest}))
             node = self._decoded(raw, LockedNode, key)
-            node.parts = spelling.of_node(raw)
+            database.spell(node, bytes(raw), self._location, key)
             self._add(
                 LockedSpec(
                     digest, node, database.NodePosition(self._location, key, key), digest in roots
@@ -265,7 +265,7 @@ class _LockedSpecs(msgspec.Struct):
         """Return a node that states its own hash."""
         self._require_few_values(raw, key)
         node = self._decoded(raw, LockedNode, key)
-        node.parts = spelling.of_node(raw)
+        database.spell(node, bytes(raw), self._location, key)
         if node.hash is None:
             raise SourceError(self._location, "is missing", key=f"{key}.hash")
         return LockedSpec(

@@ -40,7 +40,12 @@ from msgspec import Raw
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec, UnprovenReason
 from snapshots.sources.buildcache import spelling
-from snapshots.sources.inputs import decode_json, refuse_repeated_keys
+from snapshots.sources.inputs import (
+    JSON_ERRORS,
+    decode_json,
+    refuse_repeated_keys,
+    unreadable_json,
+)
 from snapshots.sources.reports import Report
 from snapshots.spack import names
 from snapshots.spack.notation import canonical_compiler, checked_variants, variant_of
@@ -86,7 +91,7 @@ class Compiler(msgspec.Struct, gc=False):
     version: str
 
 
-class Annotations(msgspec.Struct, gc=False):
+class Annotations(msgspec.Struct, gc=False, omit_defaults=True):
     """The annotations of a spec since version 8: the spec format in which it was first written.
 
     Specs created by an older Spack also have the ``compiler``, such as gcc@=10.2.1.
@@ -129,7 +134,7 @@ class EdgeParameters(msgspec.Struct, gc=False):
     virtuals: list[str] = []
 
 
-class EdgeRecord(msgspec.Struct, gc=False):
+class EdgeRecord(msgspec.Struct, gc=False, omit_defaults=True):
     """A dependency of a node: newer edges have ``parameters``, older ones ``type``."""
 
     name: str
@@ -138,26 +143,28 @@ class EdgeRecord(msgspec.Struct, gc=False):
     type: list[str] | None = None
 
 
-class NodeRecord(msgspec.Struct, gc=False):
+class NodeRecord(msgspec.Struct, gc=False, omit_defaults=True):
     """A spec. Some databases omit the hash, which is then only in the entry's key.
 
+    The keys are in the order in which Spack writes them, so that a usual node can be told from its
+    text: it is encoded to the same one.
     ``parts`` is set from the text of the node; see ``spelling.of_node``.
     """
 
     name: str
     version: str
     arch: Raw
-    parameters: Raw = Raw(b"{}")
-    dependencies: list[Raw] = []
-    namespace: str | None = None
-    package_hash: str | None = None
     compiler: Compiler | None = None
-    annotations: Annotations | None = None
-    patches: list[str] = []
-    hash: str | None = None
-    provided_virtuals: list[str] | None = None
+    namespace: str | None = None
+    parameters: Raw = Raw(b"{}")
     external: External | None = None
+    patches: list[str] = []
+    package_hash: str | None = None
+    provided_virtuals: list[str] | None = None
+    dependencies: list[Raw] = []
     build_spec: BuildSpec | None = None
+    annotations: Annotations | None = None
+    hash: str | None = None
     parts: spelling.Parts = msgspec.field(default=(), name="")
 
 
@@ -233,7 +240,7 @@ def installs(
             raw = _unnested(raw, location, key) if database.version == _NESTED else raw
             install = decode_json(raw, Install, location, key)
             text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
-            install.spec.parts = spelling.of_node(text)
+            spell(install.spec, text, location, f"{key}.spec")
             if unproven is not None:
                 reason = unproven_reason(text, digest, written_format, location, key)
                 record_proof(unproven, digest, reason)
@@ -242,6 +249,23 @@ def installs(
         else:
             entries[digest] = install
     return entries
+
+
+_encoded = msgspec.json.Encoder().encode
+
+
+def spell(node: NodeRecord, text: bytes, location: str, key: str) -> None:
+    """Set the parts of a node from its text, of which ``location`` and ``key`` are the position.
+
+    Raises SourceError if a part that is not decoded otherwise is no JSON.
+    """
+    node.parts = ()
+    if node.external is None and _encoded(node) == text:
+        return
+    try:
+        node.parts = spelling.of_node(text)
+    except JSON_ERRORS as error:
+        raise unreadable_json(error, location, key) from None
 
 
 def _unnested(raw: Raw, location: str, key: str) -> Raw:
@@ -575,12 +599,12 @@ def cycles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
     """
     done: set[str] = set()
     for start in specs:
-        path: dict[str, Iterator[Dependency]] = {}
+        path: dict[str, Iterator[str]] = {}
         if start not in done:
-            path[start] = iter(specs[start].dependencies or ())
+            path[start] = (edge.hash for edge in specs[start].dependencies or ())
         while path:
             current, edges = next(reversed(path.items()))
-            end = next((edge.hash for edge in edges), None)
+            end = next(edges, None)
             if end is None:
                 done.add(current)
                 path.popitem()
@@ -592,7 +616,7 @@ def cycles(specs: Mapping[str, Spec]) -> Iterator[Sequence[Spec]]:
                     cycle.appendleft(specs[digest])
                 yield cycle
             elif end in specs and end not in done:
-                path[end] = iter(specs[end].dependencies or ())
+                path[end] = (edge.hash for edge in specs[end].dependencies or ())
 
 
 class SpecReader:
@@ -607,12 +631,13 @@ class SpecReader:
         self._position = NodePosition("", "", "")  # of the last node, for errors
         self._arches: dict[bytes, tuple[tuple[str, str, str], spelling.Parts]] = {}
         self._variants: dict[bytes, tuple[tuple[str, ...], spelling.Parts]] = {}
-        self._edges: dict[bytes, tuple[Dependency, spelling.Parts]] = {}
+        self._edges: dict[bytes, Dependency] = {}
+        self._unusual_edges: dict[bytes, spelling.Parts] = {}
         self._spellings: dict[spelling.Parts, spelling.Parts] = {(): ()}
 
     def ends(self) -> set[str]:
         """Return the hashes of the dependencies of all specs read so far."""
-        return {edge.hash for edge, _ in self._edges.values()}
+        return {edge.hash for edge in self._edges.values()}
 
     def spec(self, digest: str, position: NodePosition) -> Spec:
         """Return the record of the node at a position, without stacks. Raises SourceError."""
@@ -679,13 +704,14 @@ class SpecReader:
         path = external.path and self._checked(".external.path", names.checked_line, external.path)
         modules = external.module or []
         modules = [modules] if isinstance(modules, str) else modules
+        key, attributes = ".external.extra_attributes", bytes(external.extra_attributes)
         return (
             path,
             self._items(".external.module", names.checked_line, modules),
             self._items(
-                ".external.extra_attributes",
+                key,
                 str,
-                sorted(spelling.leaves(bytes(external.extra_attributes)))[: names.ITEMS_MAX],
+                sorted(self._spelled(key, spelling.leaves, attributes))[: names.ITEMS_MAX],
             )
             or None,
         )
@@ -708,7 +734,10 @@ class SpecReader:
                 self._checked(".arch.platform_os", names.checked_word, arch.platform_os),
                 self._checked(".arch.target", names.checked_word, target),
             )
-            facts = self._arches[text] = names_of_arch, spelling.of_arch(text)
+            facts = self._arches[text] = (
+                names_of_arch,
+                self._spelled(".arch", spelling.of_arch, text),
+            )
         return facts
 
     def _parameters(self, raw: Raw) -> tuple[tuple[str, ...], spelling.Parts]:
@@ -730,22 +759,22 @@ class SpecReader:
     def _dependencies(self, raws: Sequence[Raw]) -> tuple[tuple[Dependency, ...], spelling.Parts]:
         self._checked(".dependencies", names.check_number, len(raws))
         edges = self._edges
+        texts = [bytes(raw) for raw in raws]
         dependencies: list[Dependency] = []
-        parts: spelling.Parts = ()
-        for index, raw in enumerate(raws):
-            text = bytes(raw)
+        for index, text in enumerate(texts):
             edge = edges.get(text)
             if edge is None:
                 edge = edges[text] = self._edge(text, f".dependencies[{index}]")
-            dependencies.append(edge[0])
-            if edge[1]:
-                parts += edge[1]
-        in_order = tuple(sorted(dependencies))
-        if in_order != (*dependencies,):
+            dependencies.append(edge)
+        in_order = sorted(dependencies)
+        parts: spelling.Parts = ()
+        if self._unusual_edges:
+            parts = (*chain.from_iterable(self._unusual_edges.get(text, ()) for text in texts),)
+        if in_order != dependencies:
             parts += spelling.of_order([edge.name for edge in dependencies])
-        return in_order, parts
+        return tuple(in_order), parts
 
-    def _edge(self, text: bytes, key: str) -> tuple[Dependency, spelling.Parts]:
+    def _edge(self, text: bytes, key: str) -> Dependency:
         edge = self._decoded(key, EdgeRecord, text)
         self._checked(f"{key}.name", names.checked_name, edge.name)
         self._checked(f"{key}.hash", names.checked_hash, edge.hash)
@@ -761,7 +790,12 @@ class SpecReader:
                 f"{key}.parameters.virtuals", names.checked_name, sorted(set(virtuals))
             ),
         )
-        return dependency, spelling.of_edge(text, types, virtuals)
+        is_in_order = dependency.types == (*types,) and dependency.virtuals == (*virtuals,)
+        if is_in_order and _encoded(edge) == text:
+            return dependency
+        if parts := self._spelled(key, partial(spelling.of_edge, types, virtuals), text):
+            self._unusual_edges[text] = parts
+        return dependency
 
     def _compiler(self, node: NodeRecord, dependencies: Sequence[Dependency]) -> str | None:
         if node.compiler is not None:
@@ -787,6 +821,16 @@ class SpecReader:
 
     def _decoded(self, key: str, shape: type[Value], text: bytes) -> Value:
         return decode_json(text, shape, self._position.location, f"{self._position.node}{key}")
+
+    def _spelled(
+        self, key: str, parts_of: Callable[[bytes], spelling.Parts], text: bytes
+    ) -> spelling.Parts:
+        """Return the parts of a text. Raises SourceError if some of it is no JSON."""
+        try:
+            return parts_of(text)
+        except JSON_ERRORS as error:
+            position = self._position
+            raise unreadable_json(error, position.location, f"{position.node}{key}") from None
 
     def _checked(self, key: str, check: Callable[[Value], Result], value: Value) -> Result:
         """Return the result of a check. Raises SourceError with the key, below the node."""
@@ -923,7 +967,7 @@ class SpecDocuments(msgspec.Struct):
             if index == 0 or text not in self._seen:
                 key = f"spec.nodes[{index}]"
                 nodes[index] = node = decode_json(text, NodeRecord, location, key)
-                node.parts = spelling.of_node(text)
+                spell(node, text, location, key)
                 if node.hash is None:
                     raise SourceError(location, "is missing", key=f"{key}.hash")
         return nodes

@@ -118,15 +118,15 @@ def of_arch(text: bytes) -> Parts:
 
 def of_parameters(parameters: Mapping[str, Any]) -> Parts:
     """Return the parts of variants and flags, by name in their order."""
-    names = list(parameters)
-    variants = sorted(parameters.keys() - COMPILER_FLAGS)
-    parts = []
-    if names != [*variants, *_FLAGS] and names != sorted([*variants, *_FLAGS]):
+    names, parts = list(parameters), []
+    first, last = names[: -len(_FLAGS)], names[-len(_FLAGS) :]
+    is_usual = last == _FLAGS and first == sorted(first)
+    if not is_usual and names != sorted({*names, *_FLAGS}):
         parts.append(_part("parameters", json.dumps(names).encode()))
     parts += [
         _part(f"parameters.{name}", json.dumps(value).encode())
         for name, value in parameters.items()
-        if not (isinstance(value, bool) or _is_usual(name, value))
+        if not (value is True or value is False or _is_usual(name, value))
     ]
     return tuple(parts)
 
@@ -136,6 +136,8 @@ _FLAGS = sorted(COMPILER_FLAGS)
 
 def _is_usual(name: str, value: object) -> bool:
     """Return whether a value can be told from the variant that it represents."""
+    if isinstance(value, str):
+        return "," not in value and name not in COMPILER_FLAGS
     if value == []:
         return name in COMPILER_FLAGS
     if isinstance(value, list):
@@ -145,7 +147,7 @@ def _is_usual(name: str, value: object) -> bool:
             return not any(" " in flag for flag in value)
         is_sorted = value == sorted(set(value)) and not any("," in item for item in value)
         return is_sorted and (len(value) > 1 or name == "patches")
-    return isinstance(value, str) and "," not in value and name not in COMPILER_FLAGS
+    return False
 
 
 _EDGE = re.compile(
@@ -154,9 +156,10 @@ _EDGE = re.compile(
 )
 
 
-def of_edge(text: bytes, types: Sequence[str], virtuals: Sequence[str]) -> Parts:
-    """Return the parts of a dependency, given its types and virtual packages in their order."""
-    if _EDGE.fullmatch(text) and [*types] == sorted(types) and [*virtuals] == sorted(virtuals):
+def of_edge(types: Sequence[str], virtuals: Sequence[str], text: bytes) -> Parts:
+    """Return the part of a dependency, given its types and virtual packages in their order."""
+    plain = msgspec.json.format(text, indent=-1)
+    if _EDGE.fullmatch(plain) and [*types] == sorted(types) and [*virtuals] == sorted(virtuals):
         return ()
     edge = msgspec.json.decode(text)
     edge["hash"] = ""
@@ -170,14 +173,18 @@ def of_order(names: Sequence[str]) -> Parts:
     return (_part("dependencies", json.dumps(list(names)).encode()),)
 
 
-def leaves(text: bytes, path: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield the values in nested objects and lists of JSON, each as KEY.KEY=VALUE."""
+def leaves(text: bytes) -> Parts:
+    """Return the values in nested objects and lists of JSON, each as KEY.KEY=VALUE."""
+    return tuple(_leaves(text, "", 0))
+
+
+def _leaves(text: bytes, path: str, depth: int) -> Iterator[str]:
     if depth < _MAX_DEPTH and text.startswith(b"{") and text != b"{}":
         for key, value in _objects.decode(text).items():
-            yield from leaves(bytes(value), f"{path}.{key}" if path else key, depth + 1)
+            yield from _leaves(bytes(value), f"{path}.{key}" if path else key, depth + 1)
     elif depth < _MAX_DEPTH and text.startswith(b"[") and text != b"[]":
         for value in msgspec.json.decode(text, type=list[Raw]):
-            yield from leaves(bytes(value), path, depth + 1)
+            yield from _leaves(bytes(value), path, depth + 1)
     elif path:
         is_text = text.startswith(b'"')
         line = f"{path}={msgspec.json.decode(text, type=str)}" if is_text else _part(path, text)
@@ -186,9 +193,9 @@ def leaves(text: bytes, path: str = "", depth: int = 0) -> Iterator[str]:
 
 
 def _part(name: str, text: bytes) -> str:
-    is_short = len(text) <= _MAX_LENGTH
+    is_short = len(text) <= _MAX_LENGTH and text.isascii()
     value = msgspec.json.format(text, indent=-1).decode() if is_short else ""
-    if not (is_short and value.isascii() and value.isprintable()):
+    if not (is_short and value.isprintable()):
         value = f'"sha256:{_checksum(text)}"'
     return f"{name}={value}"
 

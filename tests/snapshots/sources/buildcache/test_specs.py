@@ -12,6 +12,7 @@ from snapshots.sources.buildcache.database import IndexSpecs, SpecDocuments, dec
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import (
+    FLAGS,
     GCC,
     LIBELF,
     RUNTIME,
@@ -268,6 +269,65 @@ def test_invalid_index(text: bytes, reason: str) -> None:
     with pytest.raises(SourceError) as caught:
         decode(text, "index.json", Report(), proof=False)
     assert reason in caught.value.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "below"),
+    [
+        (b'"package_hash"', b'"\xff": 1, "package_hash"', ""),
+        (b'"vendor": "Apple"', b'"vendor": "\xe5"', None),
+        (b'"platform": "test"', b'"\xe5": 1, "platform": "test"', ".arch"),
+        (b'"build_system"', b'"\xe5": 1, "build_system"', ".parameters"),
+        (b'"deptypes"', b'"\xe5": 1, "deptypes"', ".dependencies[0]"),
+        (b'"/path"', b'"/path", "extra_attributes": {"a": "\xe5"}', ".external.extra_attributes"),
+        (b'"original_specfile_version": 5', b'"\xe5": 1', ""),
+    ],
+)
+def test_parts_that_are_not_json(before: bytes, after: bytes, below: str | None) -> None:
+    """A key or attribute that is no UTF-8 is an error that names its place.
+
+    Of the description of a target, only a checksum is kept.
+    """
+    spec = node("a", LIBELF, dependencies=[edge("b", RUNTIME, ["link"], [])])
+    spec["external"] = {"path": "/path"}
+    data = json.dumps(database(spec)).encode().replace(before, after)
+    report = Report(skip_bad=True)
+    specs = decode(data, "index.json", report, proof=False)
+    if below is None:
+        assert any(
+            part.startswith('target="sha256:') for part in specs.in_cache[LIBELF].spelling or ()
+        )
+        return
+    (error,) = report.skipped
+    assert error.key == f"installs.{LIBELF}.spec{below}"
+    assert "is not valid JSON" in error.reason
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    ("more", "parts"),
+    [
+        ({}, ()),
+        ({"hash": None}, ()),
+        ({"annotations": {"original_specfile_version": 4, "compiler": "gcc@=10.2.1"}}, ()),
+        ({"compiler": {"name": "gcc", "version": "10.2.1"}, "annotations": None}, ("keys",)),
+        ({"dependencies": []}, ("keys", "dependencies")),
+        ({"other": 1}, ("other",)),
+        ({"annotations": {"other": 1}}, ("annotations",)),
+        ({"parameters": {**FLAGS, "build_system": "generic"}}, ("parameters",)),
+        ({"parameters": dict(sorted({"z": "1", **FLAGS}.items()))}, ()),
+        ({"parameters": {"z": ["1"], "a": True, **FLAGS}}, ("parameters", "parameters.z")),
+        ({"parameters": {"z": "1,2", **FLAGS}}, ("parameters.z",)),
+        ({"parameters": {"z": "1"}}, ("parameters",)),
+    ],
+)
+def test_unusual_parts(more: dict[str, Any], parts: tuple[str, ...], indent: int | None) -> None:
+    """What Spack does not write by itself is kept by part; white space between is nothing."""
+    installs = {LIBELF: {"spec": node("a", LIBELF, **more), "in_buildcache": True}}
+    value = {"database": {"version": "8", "installs": installs}}
+    data = json.dumps(value, indent=indent, separators=(",", ":")).encode()
+    spelling = decode(data, "index.json", Report(), proof=False).in_cache[LIBELF].spelling or ()
+    assert sorted(part.partition("=")[0] for part in spelling) == sorted((*parts, "target"))
 
 
 def entries(*texts: str) -> bytes:
