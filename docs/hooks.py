@@ -205,8 +205,6 @@ def _signature(name: str, field: Any) -> str:
 def _about(field: Any) -> str:
     """Return what a field means, and each of its arguments."""
     text = field.description or ""
-    if reason := getattr(field, "deprecation_reason", None):
-        text += f"\n\nDeprecated: {reason}"
     for name, argument in getattr(field, "args", {}).items():
         text += f"\n\n- `{name}: {argument.type}` {argument.description or ''}"
     return text

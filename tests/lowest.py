@@ -29,7 +29,7 @@ COMMANDS = (
 )
 """The commands to run before the catalog is served."""
 
-QUERY = '{ revision(ref: "develop") { specs(first: 1) { totalCount nodes { name stacks } } } }'
+QUERY = '{ revision(ref: "develop") { specs(first: 1) { totalCount nodes { name stackNames } } } }'
 
 
 BOUNDED = ("graphql-core", "strawberry-graphql")

@@ -6,11 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from graphql import build_schema
 from msgspec.structs import fields
 
 from docs.generated import WRITERS
-from schema import api as public_api
 from schema.context import MAX_CONTENTS
 from schema.limits import Limits
 from server.asgi.admission import (
@@ -223,20 +221,6 @@ def test_queries_of_specs_are_allowed(query: str, spec: dict[str, str], count: i
         block for name, block in blocks("graphql") if name == "lock-files.md" and query in block
     ]
     assert 0 < api.cost(text, None, {"specs": [spec] * count}).units <= api.limits.max_cost
-
-
-def test_deprecations_name_a_replacement() -> None:
-    """It is another field, argument or value of the same parent, which is not deprecated."""
-    schema = build_schema(public_api.sdl())
-    for kind in schema.type_map.values():
-        parts = [getattr(kind, "fields", {}), getattr(kind, "values", {})]
-        parts += [getattr(field, "args", {}) for field in parts[0].values()]
-        for part in parts:
-            for name, member in part.items():
-                if reason := member.deprecation_reason:
-                    replacement = re.match(r"Use `(\w+)`", reason)
-                    assert replacement, (kind.name, name)
-                    assert part[replacement[1]].deprecation_reason is None, (kind.name, name)
 
 
 @pytest.mark.parametrize("path", WRITERS, ids=lambda path: path.name)

@@ -114,16 +114,6 @@ def optional_field(description: str | None = None, *, deprecated: str | None = N
     )
 
 
-def deprecated(reason: str) -> Callable[[Any], Any]:
-    """Return a function that marks a field as deprecated; the reason names its replacement."""
-
-    def mark(declared: StrawberryField) -> StrawberryField:
-        declared.deprecation_reason = reason
-        return declared
-
-    return mark
-
-
 def created_directly(kind: Kind) -> Kind:
     """Create the objects of an input type from validated values at once: ten times as fast as per
     field.

@@ -285,8 +285,6 @@ class Package(Node):
     - operating_systems: The operating systems of its specs.
     - platforms: The platforms of its specs.
     - targets: The microarchitectures of its specs.
-    - stacks: The names of the stacks that contain a spec of it. A selection that merges this field
-      with the `stacks` of a revision, which are objects, needs an alias for one of them.
     - stack_names: The names of the stacks that contain a spec of it, sorted; null if the source of
       the revision does not list stacks.
     - num_specs: Number of specs.
@@ -306,7 +304,6 @@ class Package(Node):
     operating_systems: list[str] = _values_of("operating_system")
     platforms: list[str] = _values_of("platform")
     targets: list[str] = _values_of("target")
-    stacks: list[str] = gql.deprecated(spec.STACKS_DEPRECATED)(_values_of("stacks"))
     stack_names: list[str] | None = _for_each(_stack_names, COUNTED)
     stack_nodes: list[spec.LazyStack] | None = many.for_many(
         _stack_nodes, cost=Cost(weight=25, items=units.STACKS), is_fixed=True

@@ -180,22 +180,18 @@ def _histories(specs: "SpecRows") -> many.NullableObjects:
     )
 
 
-STACKS_DEPRECATED = "Use `stackNames`, which is null where the source does not list stacks."
-
 Kind = TypeVar("Kind", bound=type)
 
 
 def _with_fact_fields(cls: Kind) -> Kind:
     """Add a field to the start of a class for each fact of a spec, except dependencies, which have
-    arguments.
+    arguments, and stacks, which are unknown in some sources: see ``stack_names``.
     """
     types: dict[str, Any] = {}
     for fact in SHOWN_FACTS.values():
-        if fact.encoding is not Encoding.EDGES:
+        if fact.encoding is not Encoding.EDGES and fact.name != "stacks":
             values = partial(_values_of, fact.name)
             declared = many.for_many(values, fact.description, cost=_cost(fact), is_fixed=True)
-            if fact.name == "stacks":
-                gql.deprecated(STACKS_DEPRECATED)(declared)
             types[fact.name] = _graphql_type(fact)
             setattr(cls, fact.name, declared)
     cls.__annotations__ = types | cls.__annotations__
@@ -208,7 +204,6 @@ def _values_of(column: str, specs: "SpecRows") -> many.ColumnSlice:
 
 _JSON_BYTES = {
     "variants": 600,
-    "stacks": 400,
     "patches": 300,
     "tarball": 200,
     "package_hash": 64,
@@ -247,9 +242,7 @@ class SpecType(Node):
     versions: list[str] = many.for_many(_versions, cost=texts(14), is_fixed=True)
     short: str = many.for_many(_short_forms, cost=Cost(weight=30, num_bytes=500), is_fixed=True)
     package: LazyPackage = many.for_many(_packages, is_fixed=True)
-    stack_names: list[str] | None = many.for_many(
-        _stack_names, cost=texts(_JSON_BYTES["stacks"]), is_fixed=True
-    )
+    stack_names: list[str] | None = many.for_many(_stack_names, cost=texts(400), is_fixed=True)
     stack_nodes: list[LazyStack] | None = many.for_many(
         _stack_nodes, cost=Cost(items=units.STACKS), is_fixed=True
     )

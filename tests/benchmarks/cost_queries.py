@@ -15,7 +15,7 @@ IN_REVISION = {
     "unit: a page of 1,000 specs": "specs(first: 1000) { nodes { hash name version compiler } }",
     "one number": "numSpecs",
     "1,000 short forms": "specs(first: 1000) { nodes { short } }",
-    "lists of texts": "specs(first: 1000) { nodes { variants stacks } }",
+    "lists of texts": "specs(first: 1000) { nodes { variants stackNames } }",
     "stacks by name": "specs(first: 1000) { nodes { stackNames } }",
     "stacks of specs": "specs(first: 1000) { nodes { stackNodes { name } } }",
     "stacks of packages": "packages(first: 1000) { nodes { stackNodes { name } } }",
@@ -28,7 +28,7 @@ IN_REVISION = {
     "stacks { value numSpecs } } }",
     "stacks": "stackNodes { name numSpecs numPackages totalSize }",
     "packages of stacks": "stackNodes { packages(first: 0) { totalCount } }",
-    "1,000 packages": "packages(first: 1000) { nodes { name versions stacks } }",
+    "1,000 packages": "packages(first: 1000) { nodes { name versions stackNames } }",
     "counts by stack": "packages(first: 1000) { nodes { stackCounts { stack numSpecs } } }",
     "pages within pages": "packages(first: 1000) { nodes { specs(first: 20) { nodes { hash "
     "version } } } }",

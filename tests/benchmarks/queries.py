@@ -6,7 +6,7 @@ import orjson
 
 QUERIES = {
     "list1000": '{revision(ref:"develop"){specs(first:1000){nodes'
-    "{hash name version compiler operatingSystem target variants stacks}}}}",
+    "{hash name version compiler operatingSystem target variants stackNames}}}}",
     "nested": '{revision(ref:"develop"){packages(first:100){nodes'
     "{name specs(first:20){nodes{hash version compiler}}}}}}",
     "tiny": '{revision(ref:"develop"){numSpecs}}',

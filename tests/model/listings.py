@@ -13,8 +13,8 @@ from snapshots.spack.versions import version_key
 
 Json = dict[str, Any]
 
-PLAIN_FACTS = [name for name in SHOWN_FACTS if name != "dependencies"]
-"""The facts of a spec that are fields without arguments."""
+PLAIN_FACTS = [name for name in SHOWN_FACTS if name not in ("dependencies", "stacks")]
+"""The facts of a spec that are fields of the same name, without arguments."""
 
 # -- specs
 
@@ -157,7 +157,6 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "operatingSystems": values["operatingSystems"],
         "platforms": values["platforms"],
         "targets": values["targets"],
-        "stacks": values["stacks"],
         "stackNames": stacks,
         "stackNodes": stack_nodes(stacks),
         "numSpecs": len(mine),

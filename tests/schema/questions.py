@@ -28,7 +28,7 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
   }
 }
 fragment P on Package {
-  name versions compilers operatingSystems platforms targets stacks stackNames
+  name versions compilers operatingSystems platforms targets stackNames
   stackNodes { name } numSpecs totalSize
   stackCounts { stack numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
@@ -225,7 +225,7 @@ PLAN = """query(
     numSpecs numReused numExternal numToBuild sizeLabel unknownStacks
     toBuild(stack: $stack, first: 50) {
       totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
-      nodes { hash name reason counterpart { hash } cause { title } after { version stacks } }
+      nodes { hash name reason counterpart { hash } cause { title } after { version stackNames } }
     }
     comparison { id causes(first: 9) { totalCount nodes { title numSpecs } } }
   }

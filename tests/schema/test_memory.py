@@ -19,7 +19,7 @@ from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 
 SCHEMA = api.graphql_schema
-FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stacks")
+FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stackNames")
 
 
 def fields(names: Iterable[str]) -> str:

@@ -12,10 +12,11 @@ from tests.server.commands import cachelog
 QUERY = """query ($package: String!) { revision(ref: "develop") {
   numPackages numSpecs
   package(name: $package) {
-    versions compilers oss: operatingSystems platforms targets stacks num_specs: numSpecs
+    versions compilers oss: operatingSystems platforms targets stacks: stackNames
+    num_specs: numSpecs
     num_specs_by_stack: stackCounts { stack numSpecs }
     specs(first: 1000) { nodes {
-      hash versions compiler os: operatingSystem platform target variants stacks size
+      hash versions compiler os: operatingSystem platform target variants stacks: stackNames size
     } }
   }
 } }"""

@@ -95,7 +95,7 @@ def _makers() -> Iterator[tuple[str, Make]]:
             yield f"{rows.partition('(')[0]}: {field}", _of_each_row(about, rows, field)
 
 
-_BY_IDS = "query($i: [ID!]!) { nodes(ids: $i) { id ...on Spec { short variants stacks } } }"
+_BY_IDS = "query($i: [ID!]!) { nodes(ids: $i) { id ...on Spec { short variants stackNames } } }"
 _OTHERS: Mapping[str, Make] = {
     "walks in walks": _walks_in_walks,
     "known ids": lambda target, n: query(_BY_IDS, {"i": (target.ids * (n // 1000 + 1))[:n]}),

@@ -97,7 +97,7 @@ def test_external_specs_are_counted_separately(world: World) -> None:
     assert (plan["numExternal"], plan["numToBuild"]) == (1, 1)
     (node,) = plan["toBuild"]["nodes"]
     assert node["reason"] == "NEW_PACKAGE"
-    assert node["after"] == {"version": "1", "stacks": ["e4s"]}
+    assert node["after"] == {"version": "1", "stackNames": ["e4s"]}
 
 
 def test_patches_of_a_lock_file(world: World) -> None:

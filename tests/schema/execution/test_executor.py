@@ -113,7 +113,7 @@ def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
     lists = """{ revision {
       specs(first: 5) { nodes { id hash name size variants package { id name versions } } }
       packages { edges { cursor node { name specs(first: 2) {
-        totalCount pageInfo { endCursor } edges { cursor node { hash stacks tarball } }
+        totalCount pageInfo { endCursor } edges { cursor node { hash stackNames tarball } }
       } } } }
     } }"""
     changes = (

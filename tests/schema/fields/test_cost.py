@@ -415,7 +415,7 @@ def test_cost_of_rules_depends_on_their_values() -> None:
 
 
 FULL = (
-    "hash name version compiler operatingSystem platform target variants stacks size tarball "
+    "hash name version compiler operatingSystem platform target variants stackNames size tarball "
     "id namespace packageHash patches versions short package { id name numSpecs versions }"
 )
 ALLOWED = {
@@ -427,7 +427,7 @@ ALLOWED = {
     "release notes as Markdown and JSON": COMPARE % "releaseNotes json: releaseNotes(format: JSON)",
     "1,000 packages beside all facets": REVISION
     % (
-        "packages(first: 1000) { nodes { name versions stacks numSpecs } } specs { facets { "
+        "packages(first: 1000) { nodes { name versions stackNames numSpecs } } specs { facets { "
         "packages { ...C } versions { ...C } compilers { ...C } operatingSystems { ...C } "
         "platforms { ...C } targets { ...C } stacks { ...C } } }"
     )

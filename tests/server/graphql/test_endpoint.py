@@ -191,7 +191,7 @@ def test_other_media_types_are_not_acceptable(
 
 # -- caching and compression
 
-LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stacks } } } }"
+LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stackNames } } } }"
 DECODERS: dict[str, Callable[[bytes], bytes]] = {
     "identity": lambda body: body,
     "gzip": gzip.decompress,

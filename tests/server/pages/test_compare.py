@@ -264,9 +264,9 @@ FORM = "form[aria-label='Filters of the comparison']"
 def narrowed(client: httpx.Client) -> dict[str, str]:
     """Return a value for each argument that a rebuilt spec meets."""
     query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
-      specs(reasons: [REBUILT], first: 1) {{ nodes {{ name after {{ stacks }} }} }} }} }}"""
+      specs(reasons: [REBUILT], first: 1) {{ nodes {{ name after {{ stackNames }} }} }} }} }}"""
     (spec,) = data_of(client, query)["compare"]["specs"]["nodes"]
-    stack = next(stack for stack in spec["after"]["stacks"] if stack != ROOT_STACK)
+    stack = next(stack for stack in spec["after"]["stackNames"] if stack != ROOT_STACK)
     return {"stack": stack, "package": spec["name"], "matching": f"{spec['name']}@:"}
 
 
