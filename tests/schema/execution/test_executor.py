@@ -83,7 +83,7 @@ SPECIAL = {
     "both sides of changes": COMPARE
     % "packages { nodes { kind before { name versions } after { id specs { nodes { hash } } } } } "
     "specs { nodes { kind before { hash id } after { short } fields { path before after } } } "
-    "stacks { kind name packagesAdded }",
+    "stackChanges { kind name packagesAdded }",
     "packages removed from head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
     "revisions resolved one by one": "{ revisions { nodes { tag growth { specsAdded "
@@ -124,7 +124,7 @@ def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
       specs(first: 1000) { edges { cursor node { hash } } nodes {
         kind hash fields { path before after __typename } before { short package { name } }
         after { hash size __typename } } }
-      stacks { name kind numSpecsBefore specsAdded sizeDelta packagesAdded }"""
+      stackChanges { name kind numSpecsBefore specsAdded sizeDelta packagesAdded }"""
     )
     questions = [Question(lists, {}), Question(changes, {})]
     stock = StrawberryGraphQLCoreExecutionContext
