@@ -387,13 +387,14 @@ class ComparisonType(Node):
         """The cause with these facts, which identify it; null if the comparison has no such cause.
 
         - kind: Its kind.
-        - package: The value of `Cause.package`.
+        - package: The value of `Cause.package`; any for a cause of no package.
         - before: The value of `Cause.before`.
         - after: The value of `Cause.after`.
         """
-        name = CauseName(kind, package, before, after)
         comparison = self.loaded(info)
-        return explanations.cause_of_key(comparison, name.key)
+        names = [CauseName(kind, of_package, before, after) for of_package in (package, None)]
+        found = (explanations.cause_of_key(comparison, name.key) for name in names)
+        return next(filter(None, found), None)
 
     @resolver(explanations.KIND_COUNTS)
     def cause_kinds(self, info: Info) -> list[explanations.CauseKindCount]:

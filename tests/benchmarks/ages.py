@@ -178,7 +178,7 @@ _COMPARE = (
 _HASH = '{hash(hash:"HASH"){spans{reasonCame first{tag takenAt} goneIn{tag}}}}'
 _PACKAGE = (
     '{series(name:"develop"){package(name:"NAME"){firstSeen{takenAt} lastSeen{takenAt} '
-    "entries(first:10){totalCount nodes{kind specsAdded reasons{reason count} "
+    "entries(first:10){totalCount nodes{kind specsAdded reasons{reason numSpecs} "
     "revision{takenAt}}}}}}"
 )
 _SERIES = (

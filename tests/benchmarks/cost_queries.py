@@ -59,7 +59,7 @@ IN_REVISION = {
     "histories of specs with revisions": "specs(first: 200) { nodes { history { spans { first { "
     "tag takenAt } goneIn { tag } } } } }",
     "histories of packages": "packages(first: 100) { nodes { history { lastSeen { tag } entries { "
-    "nodes { kind versionsAdded reasons { reason count } } } } } }",
+    "nodes { kind versionsAdded reasons { reason numSpecs } } } } } }",
     "a lookup": f"lookup(specs: [{_WANTED}]) {{ numFound numRootsFound }}",
     "what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
     "hash nearest { hash version } differences { path before after } } }",
@@ -105,7 +105,7 @@ OF_COMPARISON = {
     "before after } } }",
     "one cause": 'cause(kind: VERSION, package: "hdf5", before: "1", after: "2") { id }',
     "kinds of causes": "whyUnknown causeKinds { kind numCauses numSpecs }",
-    "counts of reasons": "reasons { reason count }",
+    "counts of reasons": "reasons { reason numSpecs }",
     "packages of causes": "causes(first: 200) { nodes { packages together { title } } }",
     "specs of causes": "causes(first: 50) { nodes { specs(first: 20) { totalCount nodes { hash "
     "name } } } }",

@@ -48,7 +48,7 @@ _REVISION = """query($ref: String) { revision(ref: $ref) {
   digest numSpecs numPackages
   specs(first: 20) { totalCount nodes { hash name } }
   packages(first: 0) { totalCount }
-  again: specs(first: 1) { totalCount facets { packages { count } } }
+  again: specs(first: 1) { totalCount facets { packages { numSpecs } } }
 } }"""
 _PAIR = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
   base { numSpecs } head { numSpecs }
@@ -132,7 +132,7 @@ class _Client:
             it["numSpecs"],
             it["specs"]["totalCount"],
             it["again"]["totalCount"],
-            sum(facet["count"] for facet in it["again"]["facets"]["packages"]),
+            sum(facet["numSpecs"] for facet in it["again"]["facets"]["packages"]),
         }
         if len(counts) > 1 or it["numPackages"] != it["packages"]["totalCount"]:
             self.errors.append(f"inconsistent: {it['digest']} has {counts} specs")
