@@ -79,6 +79,7 @@ def full_spec(label: str = "a", **facts: Any) -> Spec:
             "provided_virtuals": ("libgfortran@5", "zlib-api"),
             "external_path": "/opt/my libs",
             "external_modules": ("PrgEnv-cray/8.3", "gcc/13.2.0"),
+            "external_attributes": ("compilers.c=/usr/bin/gcc", "compilers.cxx=/usr/bin/g++"),
             "build_spec": f"zlib-ng/{hash_of('zlib-ng')}",
             "spec_format": 6,
             "explicit": True,

@@ -239,7 +239,7 @@ def installs(
         try:
             raw = _unnested(raw, location, key) if database.version == _NESTED else raw
             install = decode_json(raw, Install, location, key)
-            text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
+            text = _text_of_node(install.spec, raw)
             spell(install.spec, text, location, f"{key}.spec")
             if unproven is not None:
                 reason = unproven_reason(text, digest, written_format, location, key)
@@ -252,6 +252,14 @@ def installs(
 
 
 _encoded = msgspec.json.Encoder().encode
+
+
+def _text_of_node(node: NodeRecord, raw: Raw) -> bytes:
+    """Return the text of the node in the text of its entry, where Spack writes it first."""
+    usual = _encoded(node)
+    if bytes(raw).startswith(b'{"spec":%b,' % usual):
+        return usual
+    return bytes(msgspec.json.decode(raw, type=_NodeText).spec)
 
 
 def spell(node: NodeRecord, text: bytes, location: str, key: str) -> None:
@@ -653,7 +661,7 @@ class SpecReader:
         (platform, operating_system, target), of_arch = self._arch(node.arch)
         variants, of_variants = self._parameters(node.parameters)
         dependencies, of_edges = self._dependencies(node.dependencies)
-        parts = (*node.parts, *of_arch, *of_variants, *of_edges)
+        parts = node.parts + of_arch + of_variants + of_edges
         spec_format = self._format(node)
         external_path, external_modules, external_attributes = self._external(node.external)
         built_as = None if node.build_spec is None else str(node.build_spec)

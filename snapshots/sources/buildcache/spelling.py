@@ -27,6 +27,7 @@ import msgspec
 from msgspec import Raw
 
 from snapshots.spack.notation import COMPILER_FLAGS
+from snapshots.texts import is_plain
 
 Parts = tuple[str, ...]
 """The parts of a node that are not spelled as usual, each as PART=JSON."""
@@ -118,20 +119,22 @@ def of_arch(text: bytes) -> Parts:
 
 def of_parameters(parameters: Mapping[str, Any]) -> Parts:
     """Return the parts of variants and flags, by name in their order."""
-    names, parts = list(parameters), []
-    first, last = names[: -len(_FLAGS)], names[-len(_FLAGS) :]
-    is_usual = last == _FLAGS and first == sorted(first)
+    names, values, parts = list(parameters), list(parameters.values()), []
+    num_variants = max(0, len(names) - len(_FLAGS))
+    variants, flags = names[:num_variants], names[num_variants:]
+    is_usual = flags == _FLAGS and variants == sorted(variants)
     if not is_usual and names != sorted({*names, *_FLAGS}):
         parts.append(_part("parameters", json.dumps(names).encode()))
-    parts += [
-        _part(f"parameters.{name}", json.dumps(value).encode())
-        for name, value in parameters.items()
-        if not (value is True or value is False or _is_usual(name, value))
-    ]
+    if is_usual and values[num_variants:] == _NO_FLAGS:
+        del names[num_variants:]
+    for name, value in zip(names, values, strict=False):
+        if not (value is True or value is False or _is_usual(name, value)):
+            parts.append(_part(f"parameters.{name}", json.dumps(value).encode()))
     return tuple(parts)
 
 
 _FLAGS = sorted(COMPILER_FLAGS)
+_NO_FLAGS: list[list[str]] = [[] for _ in _FLAGS]
 
 
 def _is_usual(name: str, value: object) -> bool:
@@ -188,8 +191,8 @@ def _leaves(text: bytes, path: str, depth: int) -> Iterator[str]:
     elif path:
         is_text = text.startswith(b'"')
         line = f"{path}={msgspec.json.decode(text, type=str)}" if is_text else _part(path, text)
-        is_plain = len(line) <= _MAX_LENGTH and line.isprintable()
-        yield line if is_plain else f"sha256:{_checksum(line.encode())}"
+        is_legible = len(line) <= _MAX_LENGTH and is_plain(line)
+        yield line if is_legible else f"sha256:{_checksum(line.encode())}"
 
 
 def _part(name: str, text: bytes) -> str:

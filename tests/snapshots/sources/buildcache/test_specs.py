@@ -303,6 +303,15 @@ def test_parts_that_are_not_json(before: bytes, after: bytes, below: str | None)
     assert "is not valid JSON" in error.reason
 
 
+@pytest.mark.parametrize("value", ["a\u3164b", "a\nb", "x" * 5_000])
+def test_illegible_attributes_of_externals(value: str) -> None:
+    """Attributes that would not be shown as they are, or are long, are told by a checksum."""
+    more = {"path": "/path", "extra_attributes": {"compilers": {"c": "/usr/bin/gcc"}, "x": value}}
+    shown, hidden = only(node("a", LIBELF, external=more)).external_attributes or ()
+    assert shown == "compilers.c=/usr/bin/gcc"
+    assert hidden.startswith("sha256:")
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.parametrize(
     ("more", "parts"),
