@@ -106,9 +106,6 @@ VARIABLES: dict[str, Any] = {
     "Check": {"specs": [SPEC]},
     "Plan": {"specs": [SPEC]},
     "TwoSpecs": {"base": "3vbmtyd", "head": "h26udvm"},
-    "Holes": {"ref": "develop"},
-    "Twins": {"ref": "develop"},
-    "Impact": {"ref": "develop"},
     "Narrowed": {"base": "develop~1", "head": "develop"},
 }
 """The variables of queries in other documents."""
