@@ -1,6 +1,6 @@
 """The version of a build: that of the git tag vX.Y.Z, or of the newest section of the changelog.
 
-The number of commits since the tag and the commit are appended (``0.2.0+15.g1f2e3d4``); without a
+The number of commits since the tag and the commit are appended (``0.3.0+15.g1f2e3d4``); without a
 tag, only the commit. ``CACHELOG_BUILD_VERSION`` overrides the version. This module runs only at
 build time and is not installed.
 """
