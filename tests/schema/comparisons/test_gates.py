@@ -172,9 +172,9 @@ def test_each_part_of_a_rule_has_a_cost() -> None:
     assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost
 
 
-def test_response_for_digests_is_permanent(world: World) -> None:
+def test_response_for_refs_is_permanent(world: World) -> None:
     """Unless a rule looks up the packages of other revisions."""
-    refs = {side: world.catalog.history.resolve(ref).digest for side, ref in REFS.items()}
+    refs = {side: world.catalog.history.resolve(ref).ref for side, ref in REFS.items()}
     assert world.is_permanent(questions.CHECK, **refs, rules=RULES)
     context = world.context()
     variables = refs | {"rules": [{"name": "a", "require": "apq"}]}
