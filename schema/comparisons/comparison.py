@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 import orjson
 import strawberry
+from strawberry.scalars import JSON
 
 from schema.comparisons import changes, explanations
-from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, RuleInput, evaluate
+from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, evaluate
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, resolver, texts
@@ -503,7 +504,12 @@ class ComparisonType(Node):
         self,
         info: Info,
         rules: Annotated[
-            list[RuleInput], strawberry.argument(f"The rules; at most {MAX_RULES_IN_REQUEST}.")
+            list[JSON],
+            strawberry.argument(
+                "The rules, each an object with the keys of a rules file, as in docs/gates.md; "
+                "`cover` is a list of concrete specs, each with the fields of ConcreteSpecInput. "
+                f"At most {MAX_RULES_IN_REQUEST}."
+            ),
         ],
     ) -> CheckReport:
         """The evaluation of rules on this comparison, as by `cachelog gate`. Rules have their own

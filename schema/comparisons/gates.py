@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import strawberry
-from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
@@ -17,13 +16,11 @@ from schema.documents.estimates import num_parts
 from schema.fields import cost, gql, many, relay, units
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.changes.coverage import CoverageDimension
-from snapshots.changes.rules.measures import BY_COMMIT, MEASURES, Measure
+from snapshots.changes.rules.measures import BY_COMMIT
 from snapshots.changes.rules.rules import (
     KEYS,
     KINDS,
     BadRule,
-    Fault,
     Forbidden,
     Rule,
     RuleLevel,
@@ -31,9 +28,11 @@ from snapshots.changes.rules.rules import (
     Verdict,
     judge,
     read_rule,
+    shown,
 )
 from snapshots.errors import InvalidArgument
 from snapshots.models import ConcreteSpec
+from snapshots.texts import shortened
 
 MAX_RULES_IN_REQUEST = 50
 """Maximum number of rules in a request."""
@@ -49,117 +48,54 @@ gql.describe_enum(
     description="The kind of requirement of a rule.",
     **{key.upper(): (kind.__doc__ or "").partition("\n")[0] for key, kind in KINDS.items()},
 )
-gql.describe_enum(Forbidden)
 
 
-def _about_measure(measure: Measure) -> str:
-    counted = "Bytes of binary packages" if measure.is_size else f"{measure.noun.capitalize()}s"
-    return f"{counted} {measure.happened}."
+def rules_of(values: Sequence[Any]) -> list[Rule]:
+    """Return the rules of a request: objects with the keys of a rules file, in which ``cover`` is
+    a list of concrete specs.
 
-
-MeasureName = Enum(  # type: ignore[misc] # its members follow from the measures
-    "MeasureName", {name.upper().replace("-", "_"): name for name in MEASURES}
-)
-gql.describe_enum(
-    MeasureName,
-    name="Measure",
-    description="The count or size that a rule limits.",
-    **{member.name: _about_measure(MEASURES[member.value]) for member in MeasureName},
-)
-
-
-def _key(name: str, *, deprecated: str | None = None) -> Any:
-    """Declare the field for a key of a rules file."""
-    return gql.optional_field(KEYS[name].about, deprecated=deprecated)
-
-
-@gql.input_type()
-class RuleInput:
-    """A rule, as in a rules file of `cachelog gate`; docs/gates.md describes all keys. Exactly one
-    of forbidden, require, measure and cover has to be given.
-
-    - forbidden: The event that must not have happened from base to head, or what must not be in
-      head.
-    - measure: The count or size to limit.
-    - cover: Concrete specs, for example of a lock file, that head must contain.
+    Raises InvalidArgument with the path of an invalid value.
     """
-
-    name: str = strawberry.field(description=KEYS["name"].about)
-    level: RuleLevel = strawberry.field(default=RuleLevel.ERROR, description=KEYS["level"].about)
-    forbidden: Forbidden | None = gql.UNSET
-    forbid: str | None = _key("forbid", deprecated="Use `forbidden`, an enum.")
-    require: str | None = _key("require")
-    measure: MeasureName | None = gql.UNSET
-    limit: str | None = _key("limit", deprecated="Use `measure`, an enum.")
-    at_most: str | None = _key("at-most")
-    cover: list[ConcreteSpecInput] | None = gql.UNSET
-    at_least: str | None = _key("at-least")
-    for_each: list[CoverageDimension] | None = _key("for-each")
-    packages: list[str] | None = _key("package")
-    matching: str | None = _key("matching")
-    except_: list[str] | None = strawberry.field(
-        name="except", default=strawberry.UNSET, description=KEYS["except"].about
-    )
-    stack: str | None = _key("stack")
-
-
-_ENUM_FIELDS = {"forbid": "forbidden", "limit": "measure"}
-"""The keys whose values are members of enums, with the names of their fields."""
-
-_RENAMED_FIELDS = {"package": "packages"}
-"""The keys whose fields have other names."""
-
-
-def rules_of(inputs: Sequence[RuleInput]) -> list[Rule]:
-    """Return the rules of a request. Raises InvalidArgument with the path of an invalid value."""
     rules = []
-    for number, rule in enumerate(inputs):
+    for number, value in enumerate(values):
+        place = f"rules[{number}]"
+        if not isinstance(value, dict):
+            raise InvalidArgument(place, f"{shown(value)} is not an object with the keys of a rule")
+        if len(value) > len(KEYS):
+            raise InvalidArgument(place, f"has {len(value):,} keys; there are {len(KEYS)}")
         try:
-            rules.append(_read(rule))
+            rules.append(_read(gql.without_undefined(value)))
         except BadRule as bad:
             fault, *others = bad.faults
             more = f" (and {len(others)} more)" if others else ""
-            place = f"rules[{number}]"
-            if fault.key is not None:
-                name = _RENAMED_FIELDS.get(fault.key, fault.key)
-                place += f".{to_camel_case(name.replace('-', '_'))}"
+            place += "" if fault.key is None else f".{shortened(fault.key, 40)}"
             raise InvalidArgument(place, f"{fault.reason}{more}") from None
     return rules
 
 
-def _read(rule: RuleInput) -> Rule:
-    fields = gql.input_values(rule)
-    values = {
-        key.name: fields[name]
-        for key in KEYS.values()
-        if fields.get(name := _RENAMED_FIELDS.get(key.name, key.field)) is not None
-    }
-    for key, successor in _ENUM_FIELDS.items():
-        if (member := fields.get(successor)) is not None:
-            if key in values:
-                raise BadRule([Fault(key, f"is replaced by {successor}; give only that")])
-            values[key] = member.value
-    values["level"] = fields["level"].value
-    for name in ("package", "except"):
-        if name in values:
-            values[name] = list(values[name])
-    if "for-each" in values:
-        values["for-each"] = [dimension.value.replace("_", "-") for dimension in values["for-each"]]
-    specs = values.get("cover", ())
-    if "cover" in values:
-        values["cover"] = "the given list"
-
+def _read(values: Mapping[str, Any]) -> Rule:
     def load(_title: str) -> Sequence[ConcreteSpec]:
+        specs = values["cover"]
+        if not isinstance(specs, list):
+            raise ValueError(f"{shown(specs)} is not a list of concrete specs")
         try:
-            return concrete_specs(specs)
+            return concrete_specs([_spec(number, spec) for number, spec in enumerate(specs)])
         except InvalidArgument as error:
             raise ValueError(str(error)) from None
 
-    return read_rule(values, load)
+    given_list = {"cover": "the given list"} if "cover" in values else {}
+    return read_rule({**values, **given_list}, load)
+
+
+def _spec(number: int, value: Any) -> ConcreteSpecInput:
+    try:
+        return gql.read_input(ConcreteSpecInput, value)
+    except ValueError as error:
+        raise InvalidArgument(f"specs[{number}]", str(error)) from None
 
 
 def _weigh(value: Any) -> float:
-    """Return the cost of some rules in thousands of units.
+    """Return the cost of some rules, which can be any JSON, in thousands of units.
 
     For the largest revisions, the scope of a rule takes up to 6 ms, once for each distinct scope. A
     query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells at least 10
@@ -172,37 +108,34 @@ def _weigh(value: Any) -> float:
     return sum(map(_weigh_demand, rules)) + sum(map(_weigh_scope, scopes.values()))
 
 
-_NARROWING = ("stack", "packages", "matching", "except")
+_NARROWING = ("stack", "package", "matching", "except")
 
 
 def _weigh_scope(rule: Mapping[str, Any]) -> float:
     """Return the cost of selecting the specs to which a rule applies."""
     if not any(rule.get(name) for name in _NARROWING):
         return 0
-    globs = _size(rule, "packages") + _size(rule, "except")
+    globs = _size(rule, "package") + _size(rule, "except")
     return 25 + 3 * globs + _weigh_query(rule.get("matching"))
 
 
 def _weigh_demand(rule: Mapping[str, Any]) -> float:
     """Return the cost of a rule without the selection of its specs."""
-    forbidden, measure = (_value_of(rule, key) for key in _ENUM_FIELDS)
-    looked_up = _FORBIDDEN_COSTS.get(forbidden, 0) + _MEASURE_COSTS.get(measure, 0)
+    looked_up = sum(
+        costs.get(name, 0)
+        for key, costs in _LOOKED_UP.items()
+        if isinstance(name := rule.get(key), str)
+    )
     specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
-    dimensions = 25 * _size(rule, "forEach")
+    dimensions = 25 * _size(rule, "for-each")
     return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))
 
 
-_FORBIDDEN_COSTS = {Forbidden.HOLE.value: 150, Forbidden.COVERAGE_LOST.value: 50}
-_MEASURE_COSTS = {"coverage-lost": 50, "coverage-gained": 50, "twins": 300, BY_COMMIT: 60}
+_LOOKED_UP: Mapping[str, Mapping[str, float]] = {
+    "forbid": {Forbidden.HOLE.value: 150, Forbidden.COVERAGE_LOST.value: 50},
+    "limit": {"coverage-lost": 50, "coverage-gained": 50, "twins": 300, BY_COMMIT: 60},
+}
 """The costs of what is forbidden and of what is limited, where more than changes is looked up."""
-
-
-def _value_of(rule: Mapping[str, Any], key: str) -> str:
-    """Return the value of a key with an enum; in a document, a member of an enum is a text."""
-    member = rule.get(_ENUM_FIELDS[key])
-    if isinstance(member, Enum):
-        return str(member.value)
-    return str(rule.get(key)) if member is None else str(member).lower().replace("_", "-")
 
 
 def _weigh_query(query: Any) -> float:
@@ -313,18 +246,18 @@ class CheckReport:
         ]
 
 
-def evaluate(info: Info, comparison: LoadedComparison, inputs: Sequence[RuleInput]) -> CheckReport:
+def evaluate(info: Info, comparison: LoadedComparison, values: Sequence[Any]) -> CheckReport:
     """Evaluate rules on a comparison.
 
     Raises InvalidArgument for invalid or too many rules, and RuleUnusable for a rule that cannot be
     evaluated with the available data.
     """
     context = info.context
-    if len(inputs) > MAX_RULES_IN_REQUEST:
+    if len(values) > MAX_RULES_IN_REQUEST:
         raise InvalidArgument(
-            "rules", f"there are {len(inputs):,}; there may be {MAX_RULES_IN_REQUEST}"
+            "rules", f"there are {len(values):,}; there may be {MAX_RULES_IN_REQUEST}"
         )
-    rules = rules_of(inputs)
+    rules = rules_of(values)
     context.require_time()  # a rule takes up to 50 ms
     rule_context = comparison.rule_context(context.names_elsewhere)
     return CheckReport(

@@ -1,4 +1,4 @@
-"""Additional scalars, enums of the domain, and optional and deprecated fields."""
+"""Additional scalars, enums of the domain, inputs, and optional fields."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -6,7 +6,9 @@ from enum import Enum
 from inspect import getdoc
 from typing import Annotated, Any, NewType, TypeVar, dataclass_transform
 
+import msgspec
 import strawberry
+from graphql import Undefined
 from strawberry.extensions import FieldExtension
 from strawberry.types.field import StrawberryField
 from strawberry.types.scalar import ScalarDefinition
@@ -15,9 +17,10 @@ from strawberry.utils.str_converters import to_camel_case
 from snapshots.errors import InvalidArgument
 from snapshots.models import utc
 from snapshots.refs import parse_moment
-from snapshots.texts import described_parts
+from snapshots.texts import described_parts, quoted, shortened
 
 Kind = TypeVar("Kind", bound=type)
+Input = TypeVar("Input")
 
 SearchArgument = Annotated[
     str | None, strawberry.argument("Only names that contain this text; case-insensitive.")
@@ -107,11 +110,9 @@ UNSET: Any = strawberry.UNSET
 """The default of optional fields of inputs."""
 
 
-def optional_field(description: str | None = None, *, deprecated: str | None = None) -> Any:
-    """Declare an optional field of an input type; ``deprecated`` names its replacement."""
-    return strawberry.field(
-        default=strawberry.UNSET, description=description, deprecation_reason=deprecated
-    )
+def optional_field(description: str) -> Any:
+    """Declare an optional field of an input type."""
+    return strawberry.field(default=strawberry.UNSET, description=description)
 
 
 def created_directly(kind: Kind) -> Kind:
@@ -119,13 +120,36 @@ def created_directly(kind: Kind) -> Kind:
     field.
     """
     definition: Any = kind.__strawberry_definition__  # type: ignore[attr-defined]
-    names = {to_camel_case(field.python_name): field.python_name for field in definition.fields}
+    names = _input_names(kind)
 
     def from_input(kind: type[Any], value: Mapping[str, Any], _: object) -> Any:
         return kind(**{names[name]: field_value for name, field_value in value.items()})
 
     definition.from_input = from_input
     return kind
+
+
+def _input_names(kind: type[Any]) -> dict[str, str]:
+    """Return the names of the fields of an input type in Python by their names in the API."""
+    fields = kind.__strawberry_definition__.fields
+    return {to_camel_case(field.python_name): field.python_name for field in fields}
+
+
+def read_input(kind: type[Input], value: object) -> Input:
+    """Return an object of an input type from JSON; raise ValueError if it is not of this type."""
+    if not isinstance(value, dict):
+        raise ValueError("is not an object")
+    names = _input_names(kind)
+    if unknown := value.keys() - names.keys():
+        name = quoted(shortened(min(unknown), 40))
+        raise ValueError(f"{name} is not one of {', '.join(names)}")
+    fields = {names[name]: part for name, part in without_undefined(value).items()}
+    return msgspec.convert(fields, kind)
+
+
+def without_undefined(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object of a document without the keys whose values are variables not given."""
+    return {name: part for name, part in value.items() if part is not Undefined}
 
 
 def input_values(conditions: object) -> dict[str, Any]:

@@ -9,7 +9,7 @@ the target.
 from collections.abc import Callable, Iterator
 from functools import partial
 from time import thread_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -19,7 +19,7 @@ from schema.limits import Limits
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
-from tests.benchmarks.cost_queries import DOCUMENTS, IN_REVISION, OF_CATALOG, OF_COMPARISON
+from tests.benchmarks.cost_queries import DOCUMENTS, IN_REVISION, OF_CATALOG, OF_COMPARISON, RULES
 from tests.benchmarks.measurements import Measurement, Target, measure, set_aside
 from tests.benchmarks.plans import Plan
 
@@ -37,9 +37,11 @@ def run(plan: Plan) -> Iterator[Measurement]:
     for name, text in OF_COMPARISON.items():
         queries[name] = f'{{ compare(base: "{base}", head: "{head}") {{ {text} }} }}'
     queries |= {name: f"{{ {text} }}" for name, text in OF_CATALOG.items()} | DOCUMENTS
+    check = f'compare(base: "{base}", head: "{head}") {{ check(rules: $rules) {{ passed }} }}'
+    queries |= dict.fromkeys(RULES, f"query($rules: [JSON!]!) {{ {check} }}")
     turns = {
         name if name.startswith("unit: ") else f"cachelog: {name}": partial(
-            _microseconds_per_unit, api, sources, text
+            _microseconds_per_unit, api, sources, text, {"rules": RULES.get(name)}
         )
         for name, text in queries.items()
     }
@@ -63,13 +65,15 @@ class Sources(NamedTuple):
     answers: HistoryCache
 
 
-def _microseconds_per_unit(api: API, sources: Sources, text: str) -> float:
-    cost = api.cost(text, None, None)
+def _microseconds_per_unit(
+    api: API, sources: Sources, text: str, variables: dict[str, Any]
+) -> float:
+    cost = api.cost(text, None, variables)
     assert cost.units, f"{text} is refused: {api.documents.get(text).errors}"
 
     def execute() -> None:
         context = Context(sources.catalog, sources.library, answers=sources.answers)
-        answer = api.execute(text, context=context)
+        answer = api.execute(text, variables, context=context)
         orjson.dumps(answer.body())
 
     seconds = min(_seconds_of_work(execute) for _ in range(3))

@@ -126,7 +126,7 @@ MAIN_CAUSES = """query($name: String!) { package(name: $name) { history { entrie
   comparison { base { digest } head { digest } }
   mainCauses { title kind package before after numSpecs }
 } } } } }"""
-CHECK = """query($base: String!, $head: String!, $rules: [RuleInput!]!) {
+CHECK = """query($base: String!, $head: String!, $rules: [JSON!]!) {
   compare(base: $base, head: $head) { check(rules: $rules) {
     passed
     rules { name kind level passed message numBreaches

@@ -1,9 +1,8 @@
 """Rules: the keys and meaning of each kind, and the verdict on a comparison or a revision.
 
 Each kind of rule is a record whose fields with a description are the keys of a rule file, and which
-evaluates itself. Reading of files and requests and the JSON schema are derived from these records;
-``RuleInput`` of the API declares their keys again. The verdict is a pure function of its input;
-docs/gates.md defines the meaning of each rule.
+evaluates itself. Reading of files and requests and the JSON schema are derived from these records.
+The verdict is a pure function of its input; docs/gates.md defines the meaning of each rule.
 """
 
 import re
@@ -156,7 +155,7 @@ def shown(value: object) -> str:
         return texts.quoted(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return texts.shortened(f"{value}", 40)
-    kinds = {bool: "a boolean", list: "a list", dict: "a table"}
+    kinds = {bool: "a boolean", list: "a list", dict: "a table", type(None): "null"}
     return kinds.get(type(value), "a date or time")
 
 

@@ -117,7 +117,7 @@ def _plans(target: Target) -> Iterator[Request]:
 def _check(target: Target, rules: list[dict[str, Any]], first: int = 50) -> Request:
     head, *_, base = target.digests
     text = (
-        f'query {fresh()}($r: [RuleInput!]!) {{ compare(base: "{base}", head: "{head}") '
+        f'query {fresh()}($r: [JSON!]!) {{ compare(base: "{base}", head: "{head}") '
         "{ check(rules: $r) { passed rules { passed message numBreaches "
         f"breaches(first: {first}) {{ message package numSpecs }} }} }} }} }}"
     )
@@ -138,7 +138,7 @@ def _globs(target: Target) -> Iterator[Request]:
     )
     for pattern in patterns:
         for count in (80, 500):
-            for key in ("packages", "except"):
+            for key in ("package", "except"):
                 yield _check(target, [_FORBID | {key: [pattern(at) for at in range(count)]}])
 
 
@@ -148,10 +148,10 @@ def _many_rules(target: Target) -> Iterator[Request]:
         {"forbid": "spec-removed"},
         {"forbid": "package-removed"},
         {"forbid": "coverage-lost"},
-        {"forbid": "coverage-lost", "forEach": ["STACK", "TARGET", "COMPILER"]},
-        {"limit": "specs-rebuilt", "atMost": "1 %"},
-        {"limit": "size-removed", "atMost": "1 GiB"},
-        {"require": "cmake", "forEach": ["STACK", "TARGET"]},
+        {"forbid": "coverage-lost", "for-each": ["stack", "target", "compiler"]},
+        {"limit": "specs-rebuilt", "at-most": "1 %"},
+        {"limit": "size-removed", "at-most": "1 GiB"},
+        {"require": "cmake", "for-each": ["stack", "target"]},
     )
     for kind in kinds:
         for count in (50, 10, 3):
@@ -160,7 +160,7 @@ def _many_rules(target: Target) -> Iterator[Request]:
                 for number in range(count)
             ]
             if "require" not in kind:
-                rules = [rule | {"packages": [f"*{at}*"]} for at, rule in enumerate(rules)]
+                rules = [rule | {"package": [f"*{at}*"]} for at, rule in enumerate(rules)]
             yield _check(target, rules, 10)
 
 

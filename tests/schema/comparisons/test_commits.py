@@ -59,11 +59,11 @@ def of_comparison(world: World, fields: str, **variables: Any) -> Any:
 
 def test_notes_and_rules(world: World) -> None:
     """Release notes name the pull request, and a rule limits the rebuilds caused by one commit."""
-    rule = '{name: "a", limit: "specs-rebuilt-by-commit", atMost: "0"}'
+    rule = {"name": "a", "limit": "specs-rebuilt-by-commit", "at-most": 0}
     notes = of_comparison(world, "releaseNotes")["releaseNotes"]
     assert f"([#7]({URL}/pull/7))" in notes
-    fields = f"check(rules: [{rule}]) {{ rules {{ message }} }}"
-    (result,) = of_comparison(world, fields)["check"]["rules"]
+    report = world.data(questions.CHECK, base="develop~1", head="develop", rules=[rule])
+    (result,) = report["compare"]["check"]["rules"]
     assert re.match(r"\d+ specs rebuilt by one commit, at most 0: ", result["message"])
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.gates import MAX_RULES_IN_REQUEST, RuleInput, RuleKind
+from schema.comparisons.gates import MAX_RULES_IN_REQUEST, RuleKind
 from schema.limits import Limits
 from snapshots.catalog.library import rule_context
-from snapshots.changes.rules.rules import KEYS, KINDS, Rule, judge, read_rule
+from snapshots.changes.rules.rules import KINDS, judge, read_rule
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.default_api import api
@@ -17,23 +17,13 @@ from tests.snapshots.factories import hash_of
 REFS = {"base": "develop~1", "head": "develop"}
 RULES: list[dict[str, Any]] = [
     {"name": "packages", "forbid": "package-removed"},
-    {"name": "specs", "forbid": "spec-removed", "except": ["lone"], "level": "WARNING"},
-    {"name": "hep", "forbid": "version-removed", "stack": "hep", "packages": ["l*", "hdf5"]},
-    {"name": "cells", "forbid": "coverage-lost", "forEach": ["OPERATING_SYSTEM", "TARGET"]},
-    {"name": "app", "require": "app ^zlib", "forEach": ["TARGET"]},
-    {"name": "flood", "limit": "specs-rebuilt", "atMost": "0 %"},
-    {"name": "new", "limit": "specs-added", "atMost": "1", "matching": "%gettext"},
+    {"name": "specs", "forbid": "spec-removed", "except": ["lone"], "level": "warning"},
+    {"name": "hep", "forbid": "version-removed", "stack": "hep", "package": ["l*", "hdf5"]},
+    {"name": "cells", "forbid": "coverage-lost", "for-each": ["operating-system", "target"]},
+    {"name": "app", "require": "app ^zlib", "for-each": ["target"]},
+    {"name": "flood", "limit": "specs-rebuilt", "at-most": "0 %"},
+    {"name": "new", "limit": "specs-added", "at-most": 1, "matching": "%gettext"},
 ]
-
-
-def rule_of_file(rule: dict[str, Any]) -> Rule:
-    """Return the equal rule of a rules file."""
-    names = {"packages": "package", "forEach": "for-each", "atMost": "at-most"}
-    values = {names.get(name, name): value for name, value in rule.items()}
-    values["level"] = rule.get("level", "error").lower()
-    if "forEach" in rule:
-        values["for-each"] = [name.lower().replace("_", "-") for name in rule["forEach"]]
-    return read_rule(values, lambda _title: ())
 
 
 @pytest.fixture(scope="module")
@@ -42,13 +32,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return published(tmp_path_factory.mktemp("catalog"), BASE, HEAD)
 
 
-def check(world: World, *rules: dict[str, Any]) -> Any:
+def check(world: World, *rules: Any) -> Any:
     """Return the results of rules."""
     data = world.data(questions.CHECK, **REFS, rules=list(rules))
     return data["compare"]["check"]
 
 
-def fault(world: World, *rules: dict[str, Any]) -> str:
+def fault(world: World, *rules: Any) -> str:
     """Return the error message of invalid rules."""
     error = world.error(questions.CHECK, **REFS, rules=list(rules))
     assert error["extensions"]["code"] == "BAD_USER_INPUT"
@@ -58,7 +48,10 @@ def fault(world: World, *rules: dict[str, Any]) -> str:
 def test_results_equal_those_of_a_file(world: World) -> None:
     """Rule by rule, with each breach and the first of its specs."""
     base, head = map(world.catalog.history.resolve, REFS.values())
-    expected = judge([*map(rule_of_file, RULES)], rule_context(world.library, base, head))
+    expected = judge(
+        [read_rule(rule, lambda _title: ()) for rule in RULES],
+        rule_context(world.library, base, head),
+    )
     result = check(world, *RULES)
     assert result["passed"] is expected.passed is False
     assert {*(rule["passed"] for rule in result["rules"])} == {True, False}
@@ -75,44 +68,35 @@ def test_results_equal_those_of_a_file(world: World) -> None:
             assert shown["spec"] == {"hash": hashes[0]}
 
 
-ENUMS = {"forbid": "forbidden", "limit": "measure"}
-
-
-def with_enums(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return the same rule with enums in place of strings."""
-    return {
-        ENUMS.get(key, key): value.upper().replace("-", "_") if key in ENUMS else value
-        for key, value in rule.items()
-    }
-
-
-def test_kinds_are_enums(world: World) -> None:
-    """Result and cost equal those of strings; each result has its kind."""
-    result = check(world, *map(with_enums, RULES))
-    assert result == check(world, *RULES)
-    kinds = [rule["kind"] for rule in result["rules"]]
+def test_kinds(world: World) -> None:
+    """Each result has the kind of its rule, and the enum a member for each kind."""
+    kinds = [rule["kind"] for rule in check(world, *RULES)["rules"]]
     assert kinds == ["FORBID", "FORBID", "FORBID", "FORBID", "REQUIRE", "LIMIT", "LIMIT"]
-    for rule in [*RULES, {"name": "a", "forbid": "hole"}, {"name": "a", "limit": "twins"}]:
-        assert cost(rule) == cost(with_enums(rule))
-    literal = '{ compare(base: "a", head: "b") { check(rules: [{name: "a", %s}]) { passed } } }'
-    texts = (literal % rule for rule in ('forbid: "hole"', "forbidden: HOLE"))
-    assert len({api.cost(text, None, None) for text in texts}) == 1
-
-
-def test_input_and_kinds_are_complete() -> None:
-    """The input has a field for each key (two for enums), and the enum a member for each kind."""
-    definition: Any = RuleInput.__strawberry_definition__  # type: ignore[attr-defined]
-    names = {"except" if field.graphql_name else field.python_name for field in definition.fields}
-    keys = {name.replace("-", "_") for name in KEYS} - {"package"}
-    assert names == keys | {"packages", "forbidden", "measure"}
     assert {kind.value for kind in RuleKind} == KINDS.keys()
+
+
+def test_rules_in_a_document(world: World) -> None:
+    """Result and cost equal those of variables; a variable that is not given leaves its key out."""
+    written = """query($base: String!, $head: String!, $stack: JSON) {
+      compare(base: $base, head: $head) {
+        check(rules: [{name: "a", forbid: "hole", except: ["x"], stack: $stack}]) {
+          passed
+          rules { name kind level passed message numBreaches
+            breaches(first: 10) { message package numSpecs spec { hash } } }
+        }
+      }
+    }"""
+    rule = {"name": "a", "forbid": "hole", "except": ["x"]}
+    assert world.data(written, **REFS)["compare"]["check"] == check(world, rule)
+    assert api.cost(written, None, REFS).units == cost(rule)
+    assert api.cost(written, None, REFS | {"stack": "hep"}).units == cost(rule | {"stack": "hep"})
 
 
 def test_cover(world: World) -> None:
     """A missing spec is in neither revision."""
     spec = next(spec for spec in HEAD.specs.values() if spec.name == "app")
     specs = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
-    parts: list[Any] = [{}, {"atLeast": "50 %"}, {"atLeast": "1"}, {"packages": ["app"]}]
+    parts: list[Any] = [{}, {"at-least": "50 %"}, {"at-least": 1}, {"package": "app"}]
     result = check(world, *({"name": "a", "cover": specs, **part} for part in parts))
     assert [rule["passed"] for rule in result["rules"]] == [False, True, True, True]
     (breach,) = result["rules"][0]["breaches"]
@@ -124,9 +108,20 @@ def test_cover(world: World) -> None:
     [
         ({}, "rules[1]: the rule asks for nothing: each rule has exactly one of forbid"),
         ({"forbid": "x"}, "rules[1].forbid: 'x' is not one of package-removed"),
-        ({"limit": "x", "atMost": "x"}, "(and 1 more)"),
-        ({"forbid": "hole", "forbidden": "HOLE"}, "rules[1].forbid: is replaced by forbidden"),
-        ({"measure": "SPECS_ADDED"}, "rules[1].atMost: is missing"),
+        ({"limit": "x", "at-most": "x"}, "(and 1 more)"),
+        ({"forbid": "hole", "level": "ERROR"}, "rules[1].level: 'ERROR' is not one of error, "),
+        ({"forbid": ["hole"]}, "rules[1].forbid: a list is not one of package-removed"),
+        ({"forbid": "hole", "stack": None}, "rules[1].stack: null is not a text of 1 to 200"),
+        ({"limit": "specs-added"}, "rules[1].at-most: is missing"),
+        ({"limit": "specs-added", "at-most": -1}, "rules[1].at-most: -1 is not a number (100)"),
+        ({"limit": "specs-added", "atMost": 1}, "rules[1].atMost: is not a key of a rule; nearest"),
+        ({"x" * 99: 1, "forbid": "hole"}, f"rules[1].{'x' * 18}...{'x' * 18}: is not a key"),
+        (dict.fromkeys(map(str, range(99))), "rules[1]: has 100 keys; there are"),
+        ({"cover": "spack.lock"}, "rules[1].cover: 'spack.lock' is not a list of concrete specs"),
+        ({"cover": [1]}, "rules[1].cover: specs[0]: is not an object"),
+        ({"cover": [{"hash": "x"}]}, "rules[1].cover: specs[0]: "),
+        ({"cover": [{"hash": 1, "name": "a"}]}, "rules[1].cover: specs[0]: Expected `str`, got"),
+        ({"cover": [{"Hash": "x"}]}, "rules[1].cover: specs[0]: 'Hash' is not one of hash, name"),
         (
             {"cover": [{"hash": "x", "name": "a"}]},
             "rules[1].cover: specs[0]: hash: 'x' is not a hash",
@@ -138,6 +133,13 @@ def test_errors_name_rule_and_key(world: World, rule: dict[str, Any], message: s
     """As errors of the field."""
     good = {"name": "a", "forbid": "spec-removed"}
     assert message in fault(world, good, {"name": "b", **rule})
+
+
+@pytest.mark.parametrize("value", [1, "a", ["a"], [[{"name": "a"}]], True, 1.5])
+def test_rules_are_objects(world: World, value: Any) -> None:
+    """Any other JSON is refused by its place."""
+    assert "rules[0]: " in fault(world, value)
+    assert "is not an object with the keys of a rule" in fault(world, value)
 
 
 def test_number_of_rules_is_limited(world: World) -> None:

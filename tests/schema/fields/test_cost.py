@@ -348,42 +348,50 @@ def test_document_is_weighed_once_its_cost_is_cached() -> None:
 
 
 RULED = """query(
-  $rule: RuleInput!, $rules: [RuleInput!]!, $forbidden: Forbidden, $measure: Measure,
-  $stack: String, $packages: [String!], $size: Int, $all: Boolean!, $query: String
+  $rule: JSON!, $rules: [JSON!]!, $forbidden: String, $measure: String, $stack: JSON,
+  $packages: [String!], $size: Int, $all: Boolean!, $query: String
 ) {
   compare(base: "a", head: "b") {
     one: check(rules: [$rule]) { passed }
     several: check(rules: $rules) { passed }
     written: check(rules: [
-      { name: "a", forbidden: $forbidden, stack: $stack }
-      { name: "b", measure: $measure, atMost: "1", packages: $packages }
+      { name: "a", forbid: $forbidden, stack: $stack }
+      { name: "b", limit: $measure, package: $packages }
       { name: "c", forbid: "hole", stack: "e4s" }
     ]) @include(if: $all) { rules { breaches(first: $size) { message } } }
     head { specs(first: $size, matching: $query) { totalCount } }
   }
 }"""
 NAMES = st.sampled_from(["a", "b*", "a ^b ^c"])
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.just(1.0) | NAMES,
+    lambda parts: st.lists(parts, max_size=2) | st.dictionaries(NAMES, parts, max_size=2),
+    max_leaves=4,
+)
 RULE_VALUES = st.fixed_dictionaries(
     {"name": NAMES},
     optional={
-        "forbidden": st.sampled_from(["HOLE", "COVERAGE_LOST", "PACKAGE_REMOVED"]),
-        "measure": st.sampled_from(["TWINS", "COVERAGE_LOST", "SPECS_ADDED"]),
-        "stack": NAMES,
-        "packages": st.lists(NAMES, max_size=3),
-        "matching": NAMES,
-        "require": NAMES,
+        "forbid": st.sampled_from(["hole", "coverage-lost", "package-removed"]) | ANY,
+        "limit": st.sampled_from(["twins", "coverage-lost", "specs-added"]) | ANY,
+        "stack": NAMES | ANY,
+        "package": st.lists(NAMES, max_size=3) | ANY,
+        "matching": NAMES | ANY,
+        "require": NAMES | ANY,
+        "for-each": st.lists(st.just("target"), max_size=3) | ANY,
+        "cover": ANY,
     },
 )
 RULED_VALUES = st.fixed_dictionaries(
     {
-        "rule": RULE_VALUES,
-        "rules": st.lists(RULE_VALUES, max_size=3) | RULE_VALUES.map(lambda rule: [rule] * 70),
+        "rule": RULE_VALUES | ANY,
+        "rules": st.lists(RULE_VALUES | ANY, max_size=3)
+        | RULE_VALUES.map(lambda rule: [rule] * 70),
         "all": st.booleans(),
     },
     optional={
-        "forbidden": st.sampled_from(["HOLE", "COVERAGE_LOST", None]),
-        "measure": st.sampled_from(["TWINS", "SPECS_ADDED"]),
-        "stack": NAMES,
+        "forbidden": st.sampled_from(["hole", "coverage-lost", None]),
+        "measure": st.sampled_from(["twins", "specs-added"]),
+        "stack": ANY,
         "packages": st.lists(NAMES, max_size=3),
         "size": st.sampled_from([None, 0, 1, 50, "1"]),
         "query": NAMES,
@@ -394,7 +402,7 @@ RULED_VALUES = st.fixed_dictionaries(
 @settings(deadline=None)
 @given(st.lists(RULED_VALUES, min_size=2, max_size=4))
 def test_cached_cost_equals_a_new_one(requests: list[dict[str, Any]]) -> None:
-    """Whatever variables the document had before: enums, scopes, long lists, bad values."""
+    """Whatever variables the document had before: kinds, scopes, long lists, any JSON."""
     node = parse(RULED)
     kept = Document(RULED, node, ())
     for variables in [*requests, *requests]:
@@ -408,10 +416,10 @@ def test_cost_of_rules_depends_on_their_values() -> None:
     """An expensive rule does not cost what a cheap one of the same form does."""
     assert validate(graphql_schema, parse(RULED)) == []
     cached_api = API()
-    rule = {"name": "a", "measure": "SPECS_ADDED"}
+    rule = {"name": "a", "limit": "specs-added"}
     cheap, dear = (
-        cached_api.cost(RULED, None, {"all": False, "rules": [], "rule": rule | {"measure": name}})
-        for name in ("SPECS_ADDED", "TWINS")
+        cached_api.cost(RULED, None, {"all": False, "rules": [], "rule": rule | {"limit": name}})
+        for name in ("specs-added", "twins")
     )
     assert dear.units > cheap.units + 100_000
 
