@@ -15,23 +15,9 @@ from snapshots.texts import legible, visible
 
 PARSE_FAILED = "GRAPHQL_PARSE_FAILED"
 VALIDATION_FAILED = "GRAPHQL_VALIDATION_FAILED"
-BAD_USER_INPUT = "BAD_USER_INPUT"
+BAD_USER_INPUT = errors.CachelogError.code
 TOO_MANY_ERRORS = "TOO_MANY_ERRORS"
 INTERNAL = "INTERNAL_SERVER_ERROR"
-
-CODES: dict[type[errors.CachelogError], str] = {
-    errors.RevisionNotFound: "REVISION_NOT_FOUND",
-    errors.AmbiguousRef: "AMBIGUOUS_REF",
-    errors.AmbiguousHash: "AMBIGUOUS_HASH",
-    errors.StackNotFound: "REVISION_NOT_FOUND",
-    errors.EmptyCatalog: "REVISION_NOT_FOUND",
-    errors.InvalidArgument: BAD_USER_INPUT,
-    errors.IncompleteHistory: "HISTORY_INCOMPLETE",
-    errors.RevisionsLeftOut: "HISTORY_INCOMPLETE",
-    errors.CatalogError: "CATALOG_UNAVAILABLE",
-    errors.CachelogError: BAD_USER_INPUT,
-}
-"""The code of each error of the domain, in ``extensions.code``."""
 
 _log = logging.getLogger("cachelog.errors")
 
@@ -44,7 +30,7 @@ _OWN_MESSAGE = 2 * CLIENT_TEXT
 # Quotes in GraphQL's messages are truncated first, so that the rest of a message remains.
 _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
-_MAX_REVISIONS = 100
+_LONGEST_LIST = 100
 _ABORTED = "Validation aborted."
 _ASK_AGAIN = ". Try again: each request computes some of them."
 
@@ -80,7 +66,7 @@ def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
     if not left_out:
         return []
     error = errors.RevisionsLeftOut([*left_out])
-    return [GraphQLError(str(error), original_error=error)]
+    return [GraphQLError(bounded(str(error)), original_error=error)]
 
 
 def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
@@ -113,35 +99,8 @@ def formatted(
         return _shown(error, default_code)
     if isinstance(original, RecursionError):
         return _shown(error, QUERY_TOO_LARGE) | {"message": "The query nests too deeply."}
-    if isinstance(original, errors.CatalogError):
-        shown = _shown(error, CODES[errors.CatalogError])
-        shown["message"] = "The catalog cannot be read at the moment."  # without its location
-        return shown
     if isinstance(original, errors.CachelogError):
-        shown = _shown(error, CODES.get(type(original), BAD_USER_INPUT))
-        if isinstance(original, errors.ConstraintSyntaxError):
-            shown["message"] = str(original)  # of two lines
-            shown["extensions"]["position"] = original.position
-        elif isinstance(original, errors.IncompleteHistory):
-            shown["message"] = f"{original}{'' if original.hindrance else _ASK_AGAIN}"
-            shown["extensions"]["numMissing"] = original.num_missing
-            shown["extensions"]["numPairs"] = original.num_pairs
-        elif isinstance(original, errors.AmbiguousHash):
-            shown["message"] = bounded(str(original), _OWN_MESSAGE)
-            shown["extensions"]["candidates"] = [
-                {"hash": digest, "title": title} for digest, title in original.candidates.items()
-            ]
-        elif isinstance(original, errors.RevisionsLeftOut):
-            shown["extensions"]["revisions"] = original.revisions[:_MAX_REVISIONS]
-        elif not suggestions and isinstance(
-            original, errors.RevisionNotFound | errors.UnknownPackage
-        ):
-            shown["message"] = bounded(str(_without_nearest(original)), _OWN_MESSAGE)
-        elif error.message == str(original):  # otherwise GraphQL has added a client's value
-            shown["message"] = bounded(error.message, _OWN_MESSAGE)
-        if suggestions and isinstance(original, errors.RevisionNotFound | errors.UnknownPackage):
-            shown["extensions"] |= _nearest(original)
-        return shown
+        return _of_domain(error, original, suggestions=suggestions)
     shown = error.formatted
     shown.update(incident(original))
     return shown
@@ -178,19 +137,34 @@ def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
     return shown
 
 
-def _nearest(error: errors.RevisionNotFound | errors.UnknownPackage) -> dict[str, Any]:
-    """Return the names that are similar to the requested one, and the requested one, for
-    ``extensions``.
-    """
-    if not error.nearest:
-        return {}
-    sought = error.name if isinstance(error, errors.UnknownPackage) else error.ref
-    return {"nearest": [*error.nearest], "sought": legible(sought, CLIENT_TEXT)}
+def _of_domain(
+    error: GraphQLError, original: errors.CachelogError, *, suggestions: bool
+) -> GraphQLFormattedError:
+    shown = _shown(error, original.code)
+    if isinstance(original, errors.CatalogError):
+        shown["message"] = "The catalog cannot be read at the moment."  # without its location
+        return shown
+    public = original if suggestions else _without_nearest(original)
+    shown["extensions"] |= {key: _short(value) for key, value in public.extensions().items()}
+    if isinstance(original, errors.ConstraintSyntaxError):
+        shown["message"] = str(original)  # of two lines
+    elif isinstance(original, errors.IncompleteHistory):
+        shown["message"] = f"{original}{'' if original.hindrance else _ASK_AGAIN}"
+    elif public is not original or error.message == str(original):
+        # Otherwise GraphQL has added a client's value.
+        shown["message"] = bounded(str(public), _OWN_MESSAGE)
+    return shown
 
 
-def _without_nearest(
-    error: errors.RevisionNotFound | errors.UnknownPackage,
-) -> errors.CachelogError:
+def _short(value: Any) -> Any:
+    if isinstance(value, str):
+        return legible(value, CLIENT_TEXT)
+    return value[:_LONGEST_LIST] if isinstance(value, list) else value
+
+
+def _without_nearest(error: errors.CachelogError) -> errors.CachelogError:
     if isinstance(error, errors.UnknownPackage):
         return errors.UnknownPackage(error.name)
-    return errors.RevisionNotFound(error.ref, error.reason)
+    if isinstance(error, errors.RevisionNotFound):
+        return errors.RevisionNotFound(error.ref, error.reason)
+    return error

@@ -14,7 +14,7 @@ import orjson
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from schema.errors import CODES, bounded
+from schema.errors import bounded
 from server.asgi.allowances import Allowances
 from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
@@ -349,7 +349,7 @@ def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> AS
         scope[CODE] = error.code
         more = {name.decode(): value.decode() for name, value in error.headers}
         return _text_response(error.message, error.status, more)
-    scope[CODE] = CODES.get(type(error), CODES[CatalogError])
+    scope[CODE] = error.code
     text = str(error)
     if not isinstance(error, IncompleteHistory):
         _log.error("%s", visible(text))

@@ -4,6 +4,7 @@ Each message is complete without a traceback. Data that callers use is in attrib
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from snapshots import texts
 
@@ -17,7 +18,19 @@ _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
 
 
 class CachelogError(Exception):
-    """Base class of errors in the data or the request, as opposed to errors in cachelog."""
+    """Base class of errors in the data or the request, as opposed to errors in cachelog.
+
+    - code: The kind of error, for programs; subclasses inherit it.
+    """
+
+    code: ClassVar[str] = "BAD_USER_INPUT"
+
+    def extensions(self) -> dict[str, Any]:
+        """Return the data of the error for programs, as JSON: what the API shows beside the code.
+
+        Texts and lists in it can be of any length.
+        """
+        return {}
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle all data, regardless of the constructor's arguments."""
@@ -113,12 +126,18 @@ class ConstraintSyntaxError(CachelogError):
         caret = " " * (len(before) + position - start) + "^"
         super().__init__(f"{before}{excerpt}{after}\n{caret}")
 
+    def extensions(self) -> dict[str, Any]:
+        """Return the position in the text, from 0."""
+        return {"position": self.position}
+
 
 class RevisionNotFound(CachelogError):
     """No revision matches a ref; ``nearest`` has existing refs that resemble it.
 
     ``ref`` is empty if the newest of all revisions was requested.
     """
+
+    code = "REVISION_NOT_FOUND"
 
     def __init__(self, ref: str, reason: str, nearest: Sequence[str] = ()) -> None:
         self.ref = ref
@@ -127,6 +146,10 @@ class RevisionNotFound(CachelogError):
         hint = texts.nearest_hint(self.nearest)
         what = f"no revision {texts.quoted(ref)}" if ref else "no revision"
         super().__init__(f"{what}: {reason}{hint}")
+
+    def extensions(self) -> dict[str, Any]:
+        """Return the refs that resemble the requested one, if there are any."""
+        return _similar(self.ref, self.nearest)
 
 
 class StackNotFound(RevisionNotFound):
@@ -149,6 +172,8 @@ class StackNotFound(RevisionNotFound):
 class AmbiguousRef(CachelogError):
     """A digest prefix matches several digests, which are ``candidates``."""
 
+    code = "AMBIGUOUS_REF"
+
     def __init__(self, ref: str, candidates: Sequence[str]) -> None:
         self.ref = ref
         self.candidates = tuple(candidates)
@@ -162,6 +187,8 @@ class AmbiguousHash(CachelogError):
     ``candidates`` maps some of them to the build that they identify: NAME@VERSION.
     """
 
+    code = "AMBIGUOUS_HASH"
+
     def __init__(self, prefix: str, candidates: Mapping[str, str], num_fitting: int) -> None:
         self.candidates = candidates
         named = list(candidates)[:_MAX_NAMED]
@@ -169,6 +196,11 @@ class AmbiguousHash(CachelogError):
         super().__init__(
             f"{texts.quoted(prefix)} begins {num_fitting:,} hashes: {', '.join(named)}{more}"
         )
+
+    def extensions(self) -> dict[str, Any]:
+        """Return the candidates, each with its hash and title."""
+        pairs = self.candidates.items()
+        return {"candidates": [{"hash": digest, "title": title} for digest, title in pairs]}
 
 
 class UnknownPackage(CachelogError):
@@ -184,6 +216,10 @@ class UnknownPackage(CachelogError):
         super().__init__(
             f"no package {texts.quoted(name)} in this revision or in the newest of any tag{hint}"
         )
+
+    def extensions(self) -> dict[str, Any]:
+        """Return the names that resemble the requested one, if there are any."""
+        return _similar(self.name, self.nearest)
 
 
 class DependenciesUnknown(CachelogError):
@@ -203,6 +239,8 @@ class DependenciesUnknown(CachelogError):
 class EmptyCatalog(CachelogError):
     """The catalog has no revisions yet."""
 
+    code = "REVISION_NOT_FOUND"
+
     def __init__(self, location: str) -> None:
         super().__init__(
             f"the catalog at {location} is empty; fill it with 'cachelog import PATH', "
@@ -212,6 +250,8 @@ class EmptyCatalog(CachelogError):
 
 class CatalogError(CachelogError):
     """The catalog's store cannot be read or written."""
+
+    code = "CATALOG_UNAVAILABLE"
 
     def __init__(self, location: str, reason: str) -> None:
         self.location = location
@@ -262,6 +302,8 @@ class IncompleteHistory(CachelogError):
     - causes: Whether it also needs causes.
     """
 
+    code = "HISTORY_INCOMPLETE"
+
     def __init__(
         self,
         num_missing: int,
@@ -288,12 +330,18 @@ class IncompleteHistory(CachelogError):
             self.num_missing, self.num_pairs, hindrance, series=self.series, causes=self.causes
         )
 
+    def extensions(self) -> dict[str, Any]:
+        """Return the numbers of missing pairs and of all pairs."""
+        return {"numMissing": self.num_missing, "numPairs": self.num_pairs}
+
 
 class RevisionsLeftOut(CachelogError):
     """The history omits revisions whose contents cannot be read.
 
     ``revisions`` has their refs.
     """
+
+    code = "HISTORY_INCOMPLETE"
 
     def __init__(self, revisions: Sequence[str]) -> None:
         self.revisions = tuple(revisions)
@@ -303,6 +351,10 @@ class RevisionsLeftOut(CachelogError):
             "the history leaves out revisions whose contents cannot be read: "
             f"{shown}{f' and {more:,} more' if more > 0 else ''}; 'cachelog verify' says what to do"
         )
+
+    def extensions(self) -> dict[str, Any]:
+        """Return the refs of the revisions."""
+        return {"revisions": [*self.revisions]}
 
 
 class NothingToPublish(CachelogError):
@@ -332,3 +384,7 @@ class ForeignPackage(CachelogError):
             f"the package {name!r} {what}: install cachelog in an environment of its own, with "
             "'uv tool install' or 'pipx install'"
         )
+
+
+def _similar(sought: str, nearest: Sequence[str]) -> dict[str, Any]:
+    return {"nearest": [*nearest], "sought": sought} if nearest else {}

@@ -9,9 +9,10 @@ from typing import Any
 import schemathesis
 from schemathesis import Case, CheckContext, Response
 
-from schema.errors import BAD_USER_INPUT, CODES, INTERNAL
+from schema.errors import INTERNAL
+from snapshots.errors import CachelogError, CatalogError
 
-CLIENT_ERRORS = {BAD_USER_INPUT, *CODES.values()} - {INTERNAL, "CATALOG_UNAVAILABLE"}
+CLIENT_ERRORS = {kind.code for kind in CachelogError.__subclasses__()} - {CatalogError.code}
 """The codes that errors of fields may have; refused requests have no data."""
 
 

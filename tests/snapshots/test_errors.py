@@ -50,6 +50,20 @@ def test_messages(error: errors.CachelogError, text: str) -> None:
     assert str(error) == text
 
 
+def test_codes_are_inherited() -> None:
+    """A more specific error has the code of its kind, and an error of no kind blames the input."""
+    assert errors.NoCatalog("here").code == "CATALOG_UNAVAILABLE"
+    assert errors.StackNotFound("develop", "hep", []).code == "REVISION_NOT_FOUND"
+    assert errors.NothingToPublish().code == "BAD_USER_INPUT"
+
+
+def test_extensions_suggest_only_similar_names() -> None:
+    """Without similar names, the extensions do not repeat the requested one."""
+    near = errors.UnknownPackage("zlob", ["zlib"])
+    assert near.extensions() == {"nearest": ["zlib"], "sought": "zlob"}
+    assert errors.UnknownPackage("zlob").extensions() == {}
+
+
 HOSTILE = "\x1b[2J\u202e\n" + "x" * 5_000
 
 QUOTING = {
