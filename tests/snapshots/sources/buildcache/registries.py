@@ -26,7 +26,6 @@ from tests.snapshots.sources.readings import QUICK
 
 USER, PASSWORD = "reader", "swordfish"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-IMAGE_INDEX = "application/vnd.oci.image.index.v1+json"
 
 
 class Image(NamedTuple):
