@@ -193,7 +193,8 @@ def create_app(
         )
     ]
     if tracing:
-        middleware.insert(0, Middleware(tracing.middleware, is_trusted=is_trusted, routes=routes))
+        named = [Route(GRAPHQL_PATH, endpoint), *routes]
+        middleware.insert(0, Middleware(tracing.middleware, is_trusted=is_trusted, routes=named))
     if settings.trusted_proxies:
         # Exchanges is outside of this: it needs the proxy's own address to judge request ids.
         proxies = list(settings.trusted_proxies)
