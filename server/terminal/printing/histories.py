@@ -34,6 +34,7 @@ from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, Spec
 from snapshots.refs import title
 from snapshots.side_comparisons import SideComparison
+from snapshots.spack import query
 from snapshots.texts import counted, day, in_words, minute, short_digest, short_hash, versioned
 from snapshots.timelines.availability import CellSpan, nearest_place
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
@@ -317,6 +318,7 @@ def _cell_log(
     shown = {one: spans[one] for one in spans if series in (None, one)}
     in_series = [(one, span) for one, several in shown.items() for span in several]
     what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
+    relatives = query.of_family(values.get("target", ""), cells.values(CoverageDimension.TARGET))
 
     def why(span: CellSpan, *, is_start: bool) -> tuple[str, dict[str, Any]]:
         reasons = {} if is_start else span.reasons
@@ -326,7 +328,8 @@ def _cell_log(
     return Log(
         [
             f"{styles.name(name)}: {what}",
-            *_cell_lines(shown),
+            *_cell_lines(shown, "never for exactly this target" if relatives else "never"),
+            *(wrapped(f"others of its family: {', '.join(relatives)}") if relatives else ()),
             *(
                 line
                 for revision, spec in nearest
@@ -348,11 +351,11 @@ def _cell_log(
     )
 
 
-def _cell_lines(spans: Mapping[str, Sequence[CellSpan]]) -> Iterator[str]:
+def _cell_lines(spans: Mapping[str, Sequence[CellSpan]], never: str) -> Iterator[str]:
     """Yield the spans of a cell in each series, with the reasons why they ended."""
     for series, several in spans.items():
         if not several:
-            yield f"{series}: never"
+            yield f"{series}: {never}"
         for span in several:
             about = counted(span.num_specs, "spec")
             yield from wrapped(_span_text(series, span, about, reasons_text(span.reasons)))
