@@ -250,10 +250,11 @@ PACKAGE_KINDS = {
     PackageChangeKind.UPGRADED: "upgraded",
     PackageChangeKind.DOWNGRADED: "downgraded",
     PackageChangeKind.VERSIONS_CHANGED: "other versions",
-    PackageChangeKind.REBUILT: "rebuilt",
+    PackageChangeKind.REBUILT: "other builds",
     PackageChangeKind.CHANGED: "other facts",
 }
-"""What happened to a package. With "other versions", the newest version is the same."""
+"""What happened to a package. With "other versions", the newest version is the same; with "other
+builds", all versions are, and specs were rebuilt, replaced, added or removed."""
 
 
 # -- specs

@@ -10,6 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from server.pages.filters import MINUS
+from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.vocabulary import PACKAGE_KINDS
 from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.model.builds import Build, Need, as_pages_tell, state_of
@@ -135,7 +137,7 @@ def test_packages(client: httpx.Client) -> None:
     page = shown(client, f"{PAIR}/packages")
     nodes = comparison_data(client, "compare_packages")["packages"]["nodes"]
     for row, node in zip(page.rows(), nodes, strict=True):
-        assert row[:2] == [node["name"], in_words(node["kind"])]
+        assert row[:2] == [node["name"], PACKAGE_KINDS[PackageChangeKind[node["kind"]]]]
         counts = ("specsAdded", "specsRemoved", "specsChanged")
         assert numbers(row[3:6]) == [node[count] for count in counts]
         assert all(version in row[2] for version in node["versionsAdded"][:5])

@@ -114,7 +114,7 @@ def test_history_of_a_package(serve: Serve) -> None:
     assert client.get(page.response.url.join(feed or "")).status_code == 200
     for address in ("/packages/png", "/r/zlibs/packages/png"):
         newest, first = shown(client, address).texts("ol.log li")
-        assert f"rebuilt +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
+        assert f"other builds +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
         assert "why" not in first
 
 
