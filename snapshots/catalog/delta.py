@@ -532,7 +532,8 @@ class CatalogTable:
     ) -> bool:
         """Replace files by others; return False if another commit followed ``seen``.
 
-        The files ``added`` are then deleted.
+        The files ``added`` are then left to vacuum: a commit to object storage that was sent again
+        can conflict with itself, and name them.
         """
         with self._lock:
             try:
@@ -546,8 +547,6 @@ class CatalogTable:
                         post_commithook_properties=_NO_HOUSEKEEPING,
                     )
             except CommitFailedError:
-                for action in added:
-                    self._storage.remove(f"{self.name}/{action.path}")
                 return False
             return True
 
