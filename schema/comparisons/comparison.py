@@ -394,8 +394,8 @@ class ComparisonType(Node):
         """
         comparison = self.loaded(info)
         names = [CauseName(kind, of_package, before, after) for of_package in (package, None)]
-        found = (explanations.cause_of_key(comparison, name.key) for name in names)
-        return next(filter(None, found), None)
+        causes = (explanations.cause_of_key(comparison, name.key) for name in names)
+        return next(filter(None, causes), None)
 
     @resolver(explanations.KIND_COUNTS)
     def cause_kinds(self, info: Info) -> list[explanations.CauseKindCount]:

@@ -670,13 +670,13 @@ def _pair_first_free(
     """Select pairs of candidates, those of the smallest rank first, then of the smallest hashes."""
     order = np.lexsort((head, base, *ranks[::-1]))
     before, after = base[order], head[order]
-    is_taken = bytearray(1 + max(before.max(initial=0), after.max(initial=0)))
-    is_partner = bytearray(is_taken)
+    paired_of_base = bytearray(1 + before.max(initial=0))
+    paired_of_head = bytearray(1 + after.max(initial=0))
     selected = list[int]()
-    for place, (one, other) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
-        if not (is_taken[one] or is_partner[other]):
-            is_taken[one] = is_partner[other] = True
-            selected.append(place)
+    for pair, (removed, added) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
+        if not (paired_of_base[removed] or paired_of_head[added]):
+            paired_of_base[removed] = paired_of_head[added] = True
+            selected.append(pair)
     return before[selected], after[selected]
 
 
