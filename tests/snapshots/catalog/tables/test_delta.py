@@ -173,7 +173,7 @@ def test_merged_rows_are_sorted(storage: Storage) -> None:
 
 
 def test_merge_during_a_commit_of_others(storage: Storage) -> None:
-    """It leaves their rows and its own files untouched."""
+    """It leaves their rows untouched; the file that it wrote in vain is listed nowhere."""
     things, other = table(storage), table(storage)
     for number in range(8):
         things.append(pa.table({"key": ["a"], "value": [number]}, schema=SCHEMA))
@@ -188,7 +188,8 @@ def test_merge_during_a_commit_of_others(storage: Storage) -> None:
         things.merge()
     assert values(storage) == [*range(9)]
     listed = {uri.rpartition("/")[2] for uri in table(storage).current().file_uris()}
-    assert {*storage.data_files("things")} == listed
+    assert len(listed) == 9
+    assert listed < {*storage.data_files("things")}
 
 
 def test_failed_sync_is_repeated(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
