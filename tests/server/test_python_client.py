@@ -1,6 +1,5 @@
 """clients/python: it builds from the schema, and its README runs against a real server."""
 
-import asyncio
 import re
 import shutil
 import subprocess
@@ -16,14 +15,20 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "clients" / "python"
 README = (PACKAGE / "README.md").read_text("utf-8")
-(EXAMPLE,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+EXAMPLE, OWN_EXAMPLE = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+(CONFIGURATION,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+DOCUMENT = """
+query Newest($series: String = "develop") {
+  series(name: $series) { growth { ...Size } }
+}
+fragment Size on GrowthPoint { takenAt numSpecs }
+"""
 WRONG = """
 from cachelog_client import Client
-from cachelog_client.questions import Why
 
-compared = Client("http://127.0.0.1").ask(Why(base="a", head="b")).compare
+compared = Client("http://127.0.0.1").why(base="a", head="b").compare
 print(compared.causes)
-print(Why(base=1, head="b"))
+print(Client("http://127.0.0.1").why(base=1, head="b"))
 reveal_type(compared)
 """
 
@@ -36,9 +41,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "clients/documents", checkout / "clients/documents")
     (checkout / "schema").mkdir()
     shutil.copy(ROOT / "schema/schema.graphql", checkout / "schema")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+    command = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", folder / "dist"]
     subprocess.run(command, cwd=checkout / "clients/python", check=True, capture_output=True)
-    (wheel,) = (checkout / "clients/python/dist").iterdir()
+    (wheel,) = (folder / "dist").glob("*.whl")
     shutil.unpack_archive(wheel, folder, "zip")
     return folder
 
@@ -55,13 +60,14 @@ def client(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]
 def test_example_of_the_readme_runs(
     client: ModuleType, new_server_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It prints causes with their numbers, and an error with its code."""
+    """It prints causes with their numbers, a page of packages, and an error with its code."""
     program = EXAMPLE.replace("http://127.0.0.1:8000", new_server_url)
     program = program.replace("develop~1", "develop-2025-01-26")
     exec(program, {"__name__": client.__name__})  # noqa: S102
-    *causes, error = capsys.readouterr().out.splitlines()
-    assert causes
-    assert all(re.fullmatch(r"\d+ .+", line) for line in causes)
+    *lines, error = capsys.readouterr().out.splitlines()
+    assert lines
+    assert all(re.fullmatch(r"\d+ .+", line) for line in lines)
+    assert lines[-1].split()[1].startswith("py-")
     assert error.startswith("REVISION_NOT_FOUND no revision 'develp'")
 
 
@@ -69,49 +75,93 @@ def test_document_is_sent_once(client: ModuleType, new_server_url: str) -> None:
     """Then its hash suffices; a request that is too long for a URL is sent in full."""
     methods: list[str] = []
     http = httpx.Client(event_hooks={"request": [lambda request: methods.append(request.method)]})
-    packages = import_module("cachelog_client.questions").Packages
+    errors = import_module("cachelog_client.base")
     with client.Client(f"{new_server_url}/graphql", http) as session:
-        first, second = (session.ask(packages(text="py-")) for _ in range(2))
+        first, second = (session.packages(text="py-") for _ in range(2))
         assert first == second
         assert all(node.name.startswith("py-") for node in first.revision.packages.nodes)
-        with pytest.raises(client.AskError) as error_info:
-            session.ask(packages(text="x" * 5000))
+        with pytest.raises(errors.QueryError) as error_info:
+            session.packages(text="x" * 5000)
         assert error_info.value.code == "LIMIT_EXCEEDED"
     assert methods == ["GET", "POST", "GET", "POST"]
 
 
-def test_all_queries_run_in_an_event_loop(client: ModuleType, new_server_url: str) -> None:
-    """They are concurrent, and each has its own result type."""
-    module = import_module("cachelog_client.questions")
-    queries = [getattr(module, path.stem) for path in (ROOT / "clients/documents").iterdir()]
-    usual = {"base": "develop-2025-01-26", "head": "develop", "query": "hdf5"}
-
-    requests = [
-        question(**{name: usual[name] for name in usual.keys() & {*question.__struct_fields__}})
-        for question in queries
-    ]
-
-    async def answers() -> list[object]:
-        async with client.AsyncClient(f"{new_server_url}/graphql") as session:
-            return [*await asyncio.gather(*map(session.ask, requests))]
-
-    for question, answer in zip(queries, asyncio.run(answers()), strict=True):
-        assert type(answer) is question.ANSWER
+def test_every_query_is_a_method(client: ModuleType, new_server_url: str) -> None:
+    """Each has its own type of data."""
+    usual = {
+        "why": {"base": "develop-2025-01-26"},
+        "changes": {"base": "develop-2025-01-26"},
+        "search": {"query": "hdf5"},
+        "dependencies": {"query": "hdf5"},
+    }
+    with client.Client(f"{new_server_url}/graphql") as session:
+        for path in (ROOT / "clients/documents").iterdir():
+            name = re.sub(r"(?<!^)([A-Z])", r"_\1", path.stem).lower()
+            data = getattr(session, name)(**usual.get(name, {}))
+            assert type(data).__name__ == path.stem
 
 
-@pytest.mark.parametrize(("status", "text"), [(502, "<html>"), (429, '{"errors": []}')])
-def test_responses_of_other_servers_are_errors(status: int, text: str, client: ModuleType) -> None:
-    """The error has the status, and when to try again."""
-    headers = {"retry-after": "7"}
+@pytest.mark.parametrize(
+    ("status", "text", "data"),
+    [
+        (502, "<html>", None),
+        (429, '{"errors": []}', None),
+        (200, '{"errors": [{"message": "200"}], "data": {"revision": null}}', {"revision": None}),
+    ],
+)
+def test_errors(status: int, text: str, data: object, client: ModuleType) -> None:
+    """They have the status, what did not fail, and when to try again."""
+    headers = {"retry-after": "3600"}  # too long to wait
     transport = httpx.MockTransport(lambda _: httpx.Response(status, headers=headers, text=text))
-    packages = import_module("cachelog_client.questions").Packages
+    errors = import_module("cachelog_client.base")
     with (
         client.Client("http://127.0.0.1/graphql", httpx.Client(transport=transport)) as session,
-        pytest.raises(client.AskError, match=str(status)) as error_info,
+        pytest.raises(errors.QueryError, match=str(status)) as error_info,
     ):
-        session.ask(packages())
-    assert (error_info.value.status, error_info.value.code) == (status, None)
-    assert error_info.value.retry_after == 7
+        session.packages()
+    error = error_info.value
+    assert (error.status, error.code, error.data) == (status, None, data)
+    assert error.retry_after == 3600
+
+
+def test_request_is_repeated_when_the_server_says(client: ModuleType) -> None:
+    """It is sent again after Retry-After, as often as the client is told."""
+    waits = ["0", "0", "0"]
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(503, headers={"retry-after": waits.pop()}, text="{}")
+    )
+    errors = import_module("cachelog_client.base")
+    session = client.Client("http://127.0.0.1", httpx.Client(transport=transport), retries=1)
+    with pytest.raises(errors.QueryError):
+        session.packages()
+    assert waits == ["0"]
+
+
+def test_candidates_have_types(client: ModuleType) -> None:
+    """An ambiguous prefix is answered by hashes with titles."""
+    extensions = {"code": "AMBIGUOUS_HASH", "candidates": [{"hash": "aa", "title": "zlib@1.3"}]}
+    body = {"data": {"hash": None}, "errors": [{"message": "two", "extensions": extensions}]}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
+    errors = import_module("cachelog_client.base")
+    with pytest.raises(errors.QueryError) as error_info:
+        client.Client("http://127.0.0.1", httpx.Client(transport=transport)).hash()
+    (candidate,) = error_info.value.errors[0].extensions.candidates
+    assert (error_info.value.code, candidate.title) == ("AMBIGUOUS_HASH", "zlib@1.3")
+
+
+@pytest.mark.long
+def test_documents_of_users_become_a_client(new_server_url: str, tmp_path: Path) -> None:
+    """The configuration of the README generates one in a new project, with fragments."""
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "queries/newest.graphql").write_text(DOCUMENT)
+    configuration = CONFIGURATION.replace("http://127.0.0.1:8000", new_server_url)
+    (tmp_path / "pyproject.toml").write_text(configuration)
+    (tmp_path / "main.py").write_text(OWN_EXAMPLE.replace("http://127.0.0.1:8000", new_server_url))
+    uv = (sys.executable, "-m", "uv", "run", "--no-project", "--with", "ariadne-codegen>=0.19")
+    for command in (["ariadne-codegen"], ["python", "main.py"]):
+        result = subprocess.run([*uv, *command], cwd=tmp_path, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+    assert "num_specs=" in result.stdout
 
 
 @pytest.mark.long

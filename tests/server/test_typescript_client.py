@@ -14,12 +14,14 @@ DOCUMENTS = ROOT / "clients" / "documents"
 PACKAGE = ROOT / "clients" / "typescript"
 README = (PACKAGE / "README.md").read_text("utf-8")
 (EXAMPLE,) = re.findall(r"```ts\n(.*?)```", README, re.DOTALL)
-
+(CODEGEN,) = re.findall(r"```js\n(.*?)```", README, re.DOTALL)
 (COMPONENT,) = re.findall(r"```tsx\n(.*?)```", README, re.DOTALL)
 RENDERING = """
 import { Window } from "happy-dom";
 import { createElement } from "react";
 import { createRoot } from "react-dom/client";
+import { Client, Packages } from "@cachelog/client";
+import { useQuery } from "@cachelog/client/react";
 import { Names } from "./component.js";
 
 const window = new Window();
@@ -40,13 +42,44 @@ for (const text of ["py-", "h"]) {
 }
 root.render(createElement(Names, { text: "x".repeat(100_000) }));
 const [refusal] = await until("[role=alert]", () => true);
+
+const requests = [];
+const slow = (url, { signal }) => {
+  const number = requests.push(signal);
+  const errors = number === 3 ? [{ message: "no" }] : undefined;
+  const body = JSON.stringify({ data: { number }, errors });
+  return new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason));
+    setTimeout(() => resolve(new Response(body)), number === 1 ? 60_000 : 10);
+  });
+};
+const client = new Client("http://127.0.0.1/graphql", { fetch: slow });
+const states = [];
+let refetch;
+function States({ text, skip }) {
+  const query = useQuery(client, Packages, { text }, { skip });
+  refetch = query.refetch;
+  states.push([text, query.data?.number, String(query.error ?? ""), query.isLoading]);
+  return createElement("output", {}, String(query.data?.number));
+}
+root.render(createElement(States, { text: "a", skip: true }));
+await until("output", () => true);
+const numSkipped = requests.length;
+root.render(createElement(States, { text: "a", skip: false }));
+while (!requests.length) await new Promise((resolve) => setTimeout(resolve, 10));
+root.render(createElement(States, { text: "b", skip: false }));
+await until("output", (text) => text === "2");
+const isAborted = requests[0].aborted;
+refetch();
+await until("output", (text) => text === "3");
 root.unmount();
 await window.happyDOM.close();
-console.log(JSON.stringify({ shown, refusal }));
+console.log(JSON.stringify({ shown, refusal, numSkipped, isAborted, states }));
+process.exit();
 """
 
 EXCHANGES = """
-import { Client, Packages } from "@cachelog/client";
+import { Client, Packages, type QueryError } from "@cachelog/client";
 
 const exchanges: unknown[] = [];
 const recorded: typeof fetch = async (input, init) => {
@@ -59,7 +92,7 @@ const recorded: typeof fetch = async (input, init) => {
 
 const client = new Client("http://127.0.0.1:8000/graphql", { fetch: recorded });
 const names = async (text: string) => {
-  const { revision } = await client.ask(Packages, { text });
+  const { revision } = await client.query(Packages, { text });
   return revision?.packages.nodes.map(({ name }) => name);
 };
 const answers = [await names("py-"), await names("py-"), await names("py-"), await names("h")];
@@ -67,13 +100,23 @@ const numAsked = exchanges.length;
 // Too long for an address.
 await names("x".repeat(3000)).catch((error) => exchanges.push(error.code));
 const missing = new Client("http://127.0.0.1:8000/nope");
-const unreachable = await missing.ask(Packages).catch((error) => error.status);
-console.log(JSON.stringify({ answers, exchanges, numAsked, unreachable }));
+const waits = ["0", "3600"];
+const busy: typeof fetch = async () => {
+  const body = '{"data": {"revision": null}, "errors": [{"message": "busy"}]}';
+  return new Response(body, { status: 503, headers: { "Retry-After": waits.shift() ?? "" } });
+};
+const refused = new Client("http://127.0.0.1/", { fetch: busy }).query(Packages);
+const { status, data, retryAfter } = (await refused.catch((error) => error)) as QueryError;
+const signal = AbortSignal.abort("given up");
+const reason = await client.query(Packages, {}, { signal }).catch((error) => error);
+const unreachable = await missing.query(Packages).catch((error) => error.status);
+const results = { busy: [status, data, retryAfter], numAsked, reason, unreachable };
+console.log(JSON.stringify({ answers, exchanges, ...results }));
 
-export async function refused(): Promise<void> {
+export async function wrong(): Promise<void> {
   // @ts-expect-error There is no such variable.
-  await client.ask(Packages, { colour: "red" });
-  const { revision } = await client.ask(Packages);
+  await client.query(Packages, { colour: "red" });
+  const { revision } = await client.query(Packages);
   // @ts-expect-error A revision may be null.
   revision.ref;
 }
@@ -119,13 +162,27 @@ def test_example_of_the_readme_runs(consumer: Path, new_server_url: str) -> None
 
 
 def test_component_of_the_readme_renders(consumer: Path, new_server_url: str) -> None:
-    """It renders the response to its latest variables, and the message of an error."""
+    """It renders the response to its latest variables, and the message of an error.
+
+    The request of earlier variables is aborted, and their data are not rendered any more.
+    """
     (consumer / "rendering.js").write_text(RENDERING)
     program(consumer, "component.js", new_server_url)
     rendered = orjson.loads(npm.run(consumer, "rendering.js"))
     assert all(name.startswith("py-") for name in rendered["shown"][0])
     assert any(name.startswith("h") for name in rendered["shown"][1])
-    assert rendered["refusal"].startswith("AskError: ")
+    assert rendered["refusal"].startswith("QueryError: ")
+    assert rendered["numSkipped"] == 0
+    assert rendered["isAborted"]
+    states = [tuple(state) for state in rendered["states"]]
+    assert [*dict.fromkeys(states)] == [
+        ("a", None, "", False),  # it is skipped
+        ("a", None, "", True),
+        ("b", None, "", True),
+        ("b", 2, "", False),
+        ("b", 2, "", True),  # queried once more
+        ("b", 3, "QueryError: no", False),  # with what did not fail
+    ]
 
 
 def test_documents_and_unchanged_responses_are_sent_once(
@@ -145,6 +202,32 @@ def test_documents_and_unchanged_responses_are_sent_once(
     ]
     assert output["exchanges"][output["numAsked"]][0] == "POST"
     assert output["unreachable"] == 404
+    assert output["reason"] == "given up"
+    assert output["busy"] == [503, {"revision": None}, 3600]  # too long to wait for
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ['documentMode: "string", ', ""])
+def test_documents_of_users_are_typed(
+    mode: str, typescript_client: Path, new_server_url: str, tmp_path: Path
+) -> None:
+    """The configuration of the README generates documents, in a project of Vite, for the client."""
+    project = npm.installed(Path(__file__).with_name("vite_project"), tmp_path)
+    modules = (project / "node_modules").readlink()
+    (project / "node_modules").unlink()
+    (project / "node_modules/@cachelog").mkdir(parents=True)
+    for path in modules.iterdir():
+        (project / "node_modules" / path.name).symlink_to(path)
+    (project / "node_modules/@cachelog/client").symlink_to(typescript_client)
+    (project / "codegen.js").write_text(CODEGEN.replace('documentMode: "string", ', mode))
+    shutil.copy(ROOT / "schema/schema.graphql", project)
+    npm.run(project, "node_modules/@graphql-codegen/cli/cjs/bin.js", "--config", "codegen.js")
+    options = ("--noEmit", "--strict", "--skipLibCheck", "--target", "es2022")
+    resolution = ("--module", "preserve", "--moduleResolution", "bundler")
+    npm.run(project, "node_modules/typescript/bin/tsc", *options, *resolution, "src/main.ts")
+    npm.run(project, "node_modules/vite/bin/vite.js", "build", "--ssr", "src/main.ts")
+    output = npm.run(project, "run.mjs", f"{new_server_url}/graphql", "develop-2025-01-26")
+    assert output.decode().startswith("develop-2025-01-26")
 
 
 def test_documents_equal_those_of_the_guide() -> None:

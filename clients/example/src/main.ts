@@ -1,6 +1,6 @@
 // Three views of a cachelog server: packages by a part of their name, one package, and what changed.
 
-import { AskError, Client, Package, Packages, Why } from "@cachelog/client";
+import { Client, Package, Packages, QueryError, Why } from "@cachelog/client";
 
 const server = import.meta.env.VITE_CACHELOG ?? "http://127.0.0.1:8000/graphql";
 const client = new Client(new URLSearchParams(location.search).get("server") ?? server);
@@ -27,7 +27,7 @@ function table(head: string[], rows: Child[][]): HTMLElement {
 }
 
 async function packages(text: string): Promise<Child[]> {
-  const { revision } = await client.ask(Packages, { text });
+  const { revision } = await client.query(Packages, { text });
   const found = revision?.packages;
   const rows = (found?.nodes ?? []).map(({ name, versions, numSpecs }) => [
     element("a", { href: `#/packages/${encodeURIComponent(name)}` }, name),
@@ -52,7 +52,7 @@ async function search(): Promise<Child[]> {
 }
 
 async function onePackage(name: string): Promise<Child[]> {
-  const { revision } = await client.ask(Package, { name });
+  const { revision } = await client.query(Package, { name });
   const found = revision?.package;
   if (!found) return [element("h1", {}, name), element("p", {}, "There is no such package.")];
   const rows = found.coverage.map(({ values: [version, target], numSpecs }) => [version ?? "", target ?? "", numSpecs]);
@@ -60,7 +60,7 @@ async function onePackage(name: string): Promise<Child[]> {
 }
 
 async function changes(): Promise<Child[]> {
-  const { compare } = await client.ask(Why, {});
+  const { compare } = await client.query(Why, {});
   const rows = (compare?.causes.nodes ?? []).map(({ title, numSpecs }) => [title, numSpecs]);
   return [element("h1", {}, "Why specs were rebuilt"), table(["Cause", "Specs"], rows)];
 }
@@ -70,7 +70,7 @@ function node(child: Child): Node {
 }
 
 function problem(error: unknown): Child[] {
-  const reason = error instanceof AskError ? error.message : "The server cannot be reached.";
+  const reason = error instanceof QueryError ? error.message : "The server cannot be reached.";
   return [element("p", { role: "alert" }, reason)];
 }
 

@@ -1,37 +1,53 @@
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 
-import type { Client, TypedDocument, Variables } from "./client.js";
+import { QueryError, type Arguments, type Client, type QueryOptions, type TypedDocument } from "./client.js";
 
 export interface Query<TData> {
-  /** The data of the last answer; it stays while the next one is on its way. */
+  /** The data of the current question, without the fields that failed; undefined before its first response. */
   data: TData | undefined;
-  /** An AskError, or what `fetch` has thrown. */
+  /** A QueryError, or what `fetch` has thrown. */
   error: unknown;
   isLoading: boolean;
+  /** Query once more; the data stay until the response arrives. */
+  refetch: () => void;
+}
+
+export interface UseQueryOptions {
+  /** Query nothing yet. */
+  skip?: boolean;
 }
 
 /**
- * Ask a document, and again when the client, the document or the content of its variables changes. The answer
- * to an earlier question is ignored.
+ * Query a document, and again when the client, the document or the content of its variables changes: the request
+ * under way is aborted, and its data are not shown any more.
  */
 export function useQuery<TData, TVariables>(
   client: Client,
   document: TypedDocument<TData, TVariables>,
-  ...variables: Variables<TVariables>
+  ...[variables, { skip = false } = {}]: Arguments<TVariables, UseQueryOptions>
 ): Query<TData> {
-  const [query, setQuery] = useState<Query<TData>>({ data: undefined, error: undefined, isLoading: true });
   const content = JSON.stringify(variables);
+  const question = useMemo(() => ({}), [client, document, content]);
+  const [turn, setTurn] = useState(0);
+  const [answer, setAnswer] = useState<{ question?: object; turn?: number; data?: TData; error?: unknown }>({});
   useEffect(() => {
-    let isCurrent = true;
-    const answered = (next: Query<TData>) => isCurrent && setQuery(next);
-    setQuery(({ data }) => ({ data, error: undefined, isLoading: true }));
-    client.ask(document, ...variables).then(
-      (data) => answered({ data, error: undefined, isLoading: false }),
-      (error: unknown) => answered({ data: undefined, error, isLoading: false }),
-    );
-    return () => {
-      isCurrent = false;
+    if (skip) return;
+    const controller = new AbortController();
+    const settle = (data: TData | undefined, error?: unknown) => {
+      if (!controller.signal.aborted) setAnswer({ question, turn, data, error });
     };
-  }, [client, document, content]);
-  return query;
+    const options = [variables, { signal: controller.signal }] as unknown as Arguments<TVariables, QueryOptions>;
+    client.query(document, ...options).then(settle, (error: unknown) =>
+      settle(error instanceof QueryError ? ((error.data ?? undefined) as TData) : undefined, error),
+    );
+    return () => controller.abort();
+  }, [question, turn, skip]);
+  const refetch = useCallback(() => setTurn((previous) => previous + 1), []);
+  const isCurrent = answer.question === question;
+  return {
+    data: isCurrent ? answer.data : undefined,
+    error: isCurrent ? answer.error : undefined,
+    isLoading: !skip && !(isCurrent && answer.turn === turn),
+    refetch,
+  };
 }
