@@ -108,11 +108,19 @@ class CatalogWatch:
 
 
 async def ready(watch: CatalogWatch, _request: Request) -> JSONResponse:
-    """Answer 200 if the last check could read the catalog, else 503 with the reason."""
-    if (problem := watch.problem) is not None:
+    """Answer 200 if the server has read the catalog, with the reason if it cannot any more.
+
+    A server that has not read it yet answers 503.
+    """
+    revisions, problem = len(watch.catalog.history.revisions), watch.problem
+    if problem is None:
+        return JSONResponse({"status": "ready", "revisions": revisions})
+    if not revisions:
         return JSONResponse({"status": "not ready", "reason": problem}, status_code=503)
-    revisions = len(watch.catalog.history.revisions)
-    return JSONResponse({"status": "ready", "revisions": revisions})
+    age = round(watch.age)
+    return JSONResponse(
+        {"status": "stale", "reason": problem, "seconds": age, "revisions": revisions}
+    )
 
 
 async def live(_request: Request) -> JSONResponse:

@@ -80,7 +80,7 @@ def serve_command(
         _require_folder(_METRICS_FOLDER, folder)
     port = _free_port(host, port)
     opened = Catalog(catalog)
-    opened.refresh(missing_ok=demo)
+    opened.refresh(missing_ok=True)
     if missing_assets(STATIC):
         console.note(
             "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "

@@ -117,7 +117,6 @@ def test_build_without_graphiql_is_reported(
 
 
 ERRORS: tuple[tuple[str, dict[str, str], str], ...] = (
-    ("--catalog {0}/missing", {}, "there is no catalog at {0}/missing; "),
     ("--catalog {0}/broken", {}, "catalog {0}/broken: "),
     ("--port {1}", {}, "cannot listen on 127.0.0.1 port {1}: address already in use"),
     ("--host no.such.invalid --port 0", {}, "cannot listen on no.such.invalid port 0: "),
