@@ -1,11 +1,12 @@
 """The demo's packages: their names, recipes, and the specs that follow from these."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from hashlib import sha1, sha256
 from itertools import count, product
 
 import msgspec
 import orjson
+from msgspec.structs import replace
 
 from snapshots.contents import PackageContent
 from snapshots.demo.draws import Draw, data_of
@@ -190,6 +191,7 @@ def _variants(draw: Draw, name: str) -> list[tuple[str, ...]]:
 
 
 _EMPTY = PackageContent(())
+_Stacks = tuple[list[str], int]
 
 
 class DemoPackage(msgspec.Struct, kw_only=True):
@@ -197,8 +199,8 @@ class DemoPackage(msgspec.Struct, kw_only=True):
 
     Any ``depth`` consecutive versions together with the branch have ``quota`` specs; ``extra``
     older versions remain from upgrades. ``edition`` counts the changes of the recipe; machines in
-    ``without`` are not built for. ``content`` and ``edges``, the edge from dependents on each
-    machine, are derived.
+    ``without`` are not built for. ``content``, ``edges`` (the edge from dependents on each machine)
+    and ``built`` (the specs of the last week, by all that determines them) are derived.
     """
 
     recipe: Recipe
@@ -211,6 +213,7 @@ class DemoPackage(msgspec.Struct, kw_only=True):
     without: set[Machine] = msgspec.field(default_factory=set)
     content: PackageContent = _EMPTY
     edges: dict[Machine, Dependency] = msgspec.field(default_factory=dict)
+    built: dict[Hashable, tuple[Spec, _Stacks]] = msgspec.field(default_factory=dict)
 
     @property
     def num_specs(self) -> int:
@@ -248,7 +251,7 @@ class DemoPackage(msgspec.Struct, kw_only=True):
         builds. An unchanged content remains the same object, with everything that it has computed.
         """
         below = [cache[name].edges for name in self.recipe.dependencies if name in cache]
-        content = PackageContent(list(self._built(below, compilers, closed)))
+        content = PackageContent(self._built(below, compilers, closed))
         if content.specs != self.content.specs:
             self.content = content
 
@@ -259,37 +262,56 @@ class DemoPackage(msgspec.Struct, kw_only=True):
         closed: Collection[str],
     ) -> Iterator[Spec]:
         """Yield the specs, and update the edges."""
-        source = f"{self.label} {self.recipe.name} {self.edition}"
-        package_hash = base32(sha256(source.encode()).digest())
         types, provided = dependency_types(self.recipe.name), VIRTUALS.get(self.recipe.name, ())
+        built: dict[Hashable, tuple[Spec, _Stacks]] = {}
         self.edges = {}
-        for version, (machine, original, variants) in self._builds():
-            dependencies = [by_machine[machine] for by_machine in below if machine in by_machine]
+        for build in self._builds():
+            version, (machine, original, variants) = build
+            edges = [by_machine[machine] for by_machine in below if machine in by_machine]
             compiler = None
             if original is not None:
                 compiler, edge = compilers.on(machine, original)
-                dependencies.append(edge)
-            # As in Spack, the hash covers the spec's own facts and the hashes of its dependencies.
-            facts = [self.recipe.name, version, machine.architecture, variants, package_hash]
-            edges = [(edge.hash, edge.types) for edge in dependencies]
-            digest = sha1(orjson.dumps([*facts, edges]), usedforsecurity=False).digest()
-            spec = Spec(
-                hash=base32(digest),
-                name=self.recipe.name,
-                version=version,
-                compiler=compiler,
-                operating_system=machine.operating_system,
-                platform=machine.platform,
-                target=machine.target,
-                variants=variants,
-                stacks=self._stacks(f"{version} {original} {variants}", machine, closed),
-                size=int(self.recipe.size * (0.85 + 0.3 * digest[0] / 256)),
-                namespace="builtin",
-                package_hash=package_hash,
-                dependencies=tuple(sorted(dependencies)),
+                edges.append(edge)
+            key = self.edition, build, *(edge.hash for edge in edges)
+            spec, preferred = self.built.get(key) or (
+                self._spec(build, compiler, edges),
+                self._preferred_stacks(f"{version} {original} {variants}", machine),
             )
+            ranked, number = preferred
+            drawn = [stack for stack in ranked[:number] if stack not in closed]
+            drawn = drawn or [next(stack for stack in ranked if stack not in closed)]
+            if spec.stacks != (stacks := tuple(sorted({*drawn, ROOT_STACK}))):
+                spec = replace(spec, stacks=stacks)
+            built[key] = spec, preferred
             self.edges.setdefault(machine, Dependency(spec.name, spec.hash, types, provided))
             yield spec
+        self.built = built
+
+    def _spec(
+        self, build: tuple[str, Configuration], compiler: str | None, edges: Sequence[Dependency]
+    ) -> Spec:
+        """Return a spec in no stacks; as in Spack, the hash covers those of its dependencies."""
+        version, (machine, _, variants) = build
+        source = f"{self.label} {self.recipe.name} {self.edition}"
+        package_hash = base32(sha256(source.encode()).digest())
+        facts = [self.recipe.name, version, machine.architecture, variants, package_hash]
+        hashes = [(edge.hash, edge.types) for edge in edges]
+        digest = sha1(orjson.dumps([*facts, hashes]), usedforsecurity=False).digest()
+        return Spec(
+            hash=base32(digest),
+            name=self.recipe.name,
+            version=version,
+            compiler=compiler,
+            operating_system=machine.operating_system,
+            platform=machine.platform,
+            target=machine.target,
+            variants=variants,
+            stacks=(),
+            size=int(self.recipe.size * (0.85 + 0.3 * digest[0] / 256)),
+            namespace="builtin",
+            package_hash=package_hash,
+            dependencies=tuple(sorted(edges)),
+        )
 
     def _builds(self) -> Iterator[tuple[str, Configuration]]:
         """Yield the builds, the newest version first and the branch last."""
@@ -306,14 +328,8 @@ class DemoPackage(msgspec.Struct, kw_only=True):
                 if configuration[0] not in self.without:
                     yield version, configuration
 
-    def _stacks(self, build: str, machine: Machine, closed: Collection[str]) -> tuple[str, ...]:
-        """Return the stacks that have a build, at least one, given the closed ones.
-
-        Each build prefers the stacks of its machine in a random order that never changes.
-        """
+    def _preferred_stacks(self, build: str, machine: Machine) -> _Stacks:
+        """Return a machine's stacks in a random order that never changes, and how many build it."""
         draws = sha256(f"{self.label} {self.recipe.name} {build}".encode()).digest()
         ranked = [stack for _, stack in sorted(zip(draws, machine.stacks, strict=False))]
-        number = 1 + draws[-1] ** 2 * 4 // (1 << 16)
-        drawn = [stack for stack in ranked[:number] if stack not in closed]
-        fallback = next(stack for stack in ranked if stack not in closed)
-        return tuple(sorted({*(drawn or [fallback]), ROOT_STACK}))
+        return ranked, 1 + draws[-1] ** 2 * 4 // (1 << 16)

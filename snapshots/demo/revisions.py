@@ -106,13 +106,14 @@ def write_pages(snapshot: Snapshot, folder: Path) -> int:
 
 def _page(name: str, tag: str, package: PackageContent) -> bytes:
     details = [_details(spec) for spec in package.specs]
+    by_stack = Counter(stack for spec in package.specs for stack in spec.stacks)
     lines = (
         b"---",
         b"title: " + _json(name),
         b"layout: cache",
         f"categories: [package, {tag}]".encode(),
         b"synthetic: true",
-        b"meta: " + _json(_meta(details)),
+        b"meta: " + _json({"num_specs": len(details), "num_specs_by_stack": by_stack}),
         b"spec_details: " + _json(details),
         b"---",
     )
@@ -140,17 +141,3 @@ def _details(spec: Spec) -> dict[str, Any]:
 def _page_notation(variant: str) -> str:
     name, equals, value = variant.partition("=")
     return f"{name}:={value}" if equals and name in MULTI_VALUED else variant
-
-
-def _meta(details: list[dict[str, Any]]) -> dict[str, Any]:
-    by_stack = Counter(stack for spec in details for stack in spec["stacks"])
-    meta: dict[str, Any] = {
-        f"{key}s": sorted({spec[key] for spec in details})
-        for key in ("compiler", "os", "platform", "target")
-    }
-    return meta | {
-        "versions": sorted({spec["versions"][0] for spec in details}),
-        "stacks": sorted(by_stack),
-        "num_specs": len(details),
-        "num_specs_by_stack": dict(by_stack),
-    }
