@@ -1,7 +1,7 @@
 """The files that are derived from the code: ``python -m docs.generated`` writes them.
 
-These are the tables of settings and columns in the documentation, the GraphQL schema and the JSON
-schema of rules.
+These are the tables of settings in the documentation, the GraphQL schema and the JSON schema of
+rules.
 """
 
 import ast
@@ -12,29 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow as pa
-
 import server.settings
 from docs.rules_schema import json_schema
 from schema import api
 from server.settings import Settings, variable_of
 from snapshots.changes.rules.rules import SCHEMA_FILE
-from snapshots.tables import CHANGES, COMMITS, COMPARISONS, HASHES, RECIPES, REVISIONS, SPECS
 
 _DOCS = Path(__file__).parent
-
-TABLES = {
-    "revisions": REVISIONS,
-    "specs": SPECS,
-    "comparisons": COMPARISONS,
-    "changes": CHANGES,
-    "hashes": HASHES,
-    "recipes": RECIPES,
-    "commits": COMMITS,
-}
-
-
-_TABLE = re.compile(r"^\| Column .*\n(?:\|.*\n)+", re.MULTILINE)
 
 
 def settings_document(text: str) -> str:
@@ -75,35 +59,6 @@ def _documented_settings() -> Iterator[tuple[str, str]]:
             yield ast.unparse(field.target), ast.literal_eval(text.value).replace("``", "`")
 
 
-def tables_document(text: str) -> str:
-    """Return docs/tables.md with the columns of all tables."""
-    for name, schema in TABLES.items():
-        before, head, after = text.partition(f"## The table `{name}`\n")
-        shown = "".join(_columns(schema))
-        text = before + head + _TABLE.sub(shown.replace("\\", r"\\"), after, count=1)
-    return text
-
-
-def _columns(schema: pa.Schema) -> Iterator[str]:
-    yield "| Column | Type | What it holds |\n"
-    yield "| --- | --- | --- |\n"
-    for field in schema:
-        about = field.metadata[b"comment"].decode()
-        yield f"| `{field.name}` | {_type_name(field.type)} | {about} |\n"
-
-
-def _type_name(column_type: pa.DataType) -> str:
-    if pa.types.is_list(column_type):
-        return f"list of {_type_name(column_type.value_type)}"
-    if pa.types.is_struct(column_type):
-        return "(" + ", ".join(f"{it.name}: {_type_name(it.type)}" for it in column_type) + ")"
-    if pa.types.is_timestamp(column_type):
-        return "timestamp in UTC"
-    return {"string": "text", "int64": "whole number", "bool": "boolean", "double": "number"}[
-        str(column_type)
-    ]
-
-
 def rules_schema(_text: str) -> str:
     """Return the JSON schema of rules, which ``cachelog gate --schema`` prints."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
@@ -111,7 +66,6 @@ def rules_schema(_text: str) -> str:
 
 WRITERS: Mapping[Path, Callable[[str], str]] = {
     _DOCS / "settings.md": settings_document,
-    _DOCS / "tables.md": tables_document,
     api.SCHEMA_FILE: lambda _text: api.sdl(),
     SCHEMA_FILE: rules_schema,
 }

@@ -16,6 +16,7 @@ from typing import Any
 import click
 import graphql
 import msgspec
+import pyarrow as pa
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -26,6 +27,7 @@ from server.webhooks import Announcement
 from snapshots.changes.rules.rules import KEYS_OF, KINDS
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.changelog import Changelog
+from snapshots.tables import CHANGES, COMMITS, COMPARISONS, HASHES, RECIPES, REVISIONS, SPECS
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,7 +45,19 @@ ELSEWHERE = {
 }
 """Documents outside docs/, and the pages that show them."""
 
+TABLES = {
+    "revisions": REVISIONS,
+    "specs": SPECS,
+    "comparisons": COMPARISONS,
+    "changes": CHANGES,
+    "hashes": HASHES,
+    "recipes": RECIPES,
+    "commits": COMMITS,
+}
+"""The tables of a catalog; their columns follow the headings of docs/tables.md."""
+
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?(?=\))")
+_HEADING = re.compile(r"^## The table `(\w+)`\n\n", re.MULTILINE)
 _CODE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -83,8 +97,10 @@ def linked_files() -> list[str]:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Lead links that leave this folder to the pages that show the documents there."""
+    """Link to pages instead of documents of other folders, and add the columns of tables."""
     path = page.file.src_uri
+    if path == "tables.md":
+        markdown = _HEADING.sub(lambda match: match[0] + columns(TABLES[match[1]]), markdown)
     return markdown if page.file.generated_by else _relinked(markdown, f"docs/{path}", path)
 
 
@@ -136,6 +152,30 @@ def generated() -> Mapping[str, str]:
 
 def _page(title: str, lines: Iterable[str]) -> str:
     return "\n".join([f"# {title}", "", *lines, ""])
+
+
+# -- tables
+
+
+def columns(schema: pa.Schema) -> str:
+    """Return the columns of a table of a catalog, with their types and comments, in Markdown."""
+    rows = [
+        (f"`{field.name}`", _type_name(field.type), field.metadata[b"comment"].decode())
+        for field in schema
+    ]
+    return "\n".join([*_table(("Column", "Type", "Meaning"), rows), ""])
+
+
+def _type_name(column_type: pa.DataType) -> str:
+    if pa.types.is_list(column_type):
+        return f"list of {_type_name(column_type.value_type)}"
+    if pa.types.is_struct(column_type):
+        return "(" + ", ".join(f"{it.name}: {_type_name(it.type)}" for it in column_type) + ")"
+    if pa.types.is_timestamp(column_type):
+        return "timestamp in UTC"
+    return {"string": "text", "int64": "whole number", "bool": "boolean", "double": "number"}[
+        str(column_type)
+    ]
 
 
 # -- commands

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from docs.generated import TABLES
+from docs.hooks import TABLES
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.recipes_import import import_recipes
 from snapshots.contents import Snapshot

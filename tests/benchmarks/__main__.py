@@ -3,14 +3,11 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-import msgspec
-
-from tests.benchmarks.documents import write_figures
-from tests.benchmarks.machine import commit, describe
+from tests.benchmarks.machine import describe
 from tests.benchmarks.measurements import Measurement
 from tests.benchmarks.plans import CACHE, Data, Plan
 from tests.benchmarks.queries import QUERIES
@@ -31,17 +28,9 @@ BENCHMARKS = {
 SELDOM = {"years": "ages"}
 """Run only by name: creating its data takes half an hour and some GB."""
 
-TABLES = {
-    "requests": ("over_http:table", {*QUERIES}),
-    "work": ("documents:work_table", {"compare", "explain", "import", "scale"}),
-    "pages": ("pages:table", {"pages"}),
-    "years": ("ages:table", {"years"}),
-}
-"""The tables of docs/benchmarks.md: the function that renders each, and its benchmarks."""
-
 
 def main() -> None:
-    """Run the named benchmarks, print a table, and replace those in a document."""
+    """Run the named benchmarks, and print a table."""
     options = _options()
     names = options.names or [*BENCHMARKS]
     before = os.getloadavg()[0]
@@ -53,31 +42,12 @@ def main() -> None:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         measurements += _measured(plan, name)
     results = Results(
-        commit=commit(),
         machine=describe(before, plan),
         quick=options.quick,
         notes=plan.notes,
         measurements=measurements,
     )
     print_table(results)
-    if options.write:
-        _write_tables(results, options.write)
-
-
-def _write_tables(results: Results, document: Path) -> None:
-    """Replace the completely measured tables in a document, and write their results."""
-    for name, (_, benchmarks) in TABLES.items():
-        of_table = [it for it in results.measurements if it.benchmark in benchmarks]
-        if table := table_of(name, of_table):
-            written = msgspec.structs.replace(results, measurements=of_table)
-            write_figures(document, name, table, written)
-
-
-def table_of(name: str, measurements: Sequence[Measurement]) -> str:
-    """Return one of TABLES in Markdown; empty unless it was measured completely."""
-    module, _, function = TABLES[name][0].partition(":")
-    table: str = getattr(import_module(f"tests.benchmarks.{module}"), function)(measurements)
-    return table
 
 
 def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
@@ -116,13 +86,6 @@ def _options() -> argparse.Namespace:
         type=_name,
         help=f"one of {', '.join(BENCHMARKS)}, which all run by default, or "
         f"{', '.join(SELDOM)}, which does not",
-    )
-    parser.add_argument(
-        "--write",
-        type=Path,
-        metavar="FILE",
-        help="replace the completely measured tables in a document, and write their results to "
-        "results/ beside it",
     )
     parser.add_argument(
         "--quick", action="store_true", help="only check that it runs, on little data"

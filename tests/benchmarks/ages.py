@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.client import HTTPConnection
 from itertools import cycle, islice
@@ -28,12 +28,10 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.contents import Snapshot
 from snapshots.demo.draws import Draw
-from tests.benchmarks.documents import aligned
 from tests.benchmarks.measurements import Measurement, Target, compared
 from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process, serving
-from tests.benchmarks.results import rounded
 from tests.benchmarks.years import catalog_of_years, copy_of, next_states, read_states
 
 FLAT_TARGET = Target(1.3)
@@ -48,9 +46,6 @@ DISK = "a revision on disk"
 _MB = 1_000_000
 _SECONDS = 60
 _TABLES = {"contents": ("specs",), "history": HISTORY_TABLES, "list of revisions": ("revisions",)}
-_LEAST = {"MB": 0.01, "s": 0.0, "ms": 0.5}
-"""Smaller values are not in the table: their ratios are only noise."""
-
 _COMMANDS = ("log --limit 10", "find * --limit 1", "diff develop~1 develop")
 
 Values = dict[tuple[str, str], float]
@@ -82,20 +77,6 @@ def run(plan: Plan) -> Iterator[Measurement]:
     times = min(plan.calls, 11)
     yield from _measured(catalogs, plan.rounds, lambda it: _served(requests[it], times, it))
     yield from _measured(catalogs, plan.rounds, _commands)
-
-
-def table(measurements: Sequence[Measurement]) -> str:
-    """Return the measurements as a table in Markdown; empty if there are none."""
-    rows: list[tuple[str, ...]] = []
-    of_years = [it for it in measurements if it.benchmark == "years"]
-    for few, many in zip(of_years[::2], of_years[1::2], strict=True):
-        if not rows:
-            names = (it.contender.removeprefix("cachelog: ") for it in (few, many))
-            rows.append(("Years of revisions", *names, "Times"))
-        if few.median >= _LEAST[few.unit]:
-            values = (f"{rounded(it.median)} {it.unit}" for it in (few, many))
-            rows.append((few.subject, *values, f"{many.ratio:.2f}"))
-    return aligned(rows) if rows else ""
 
 
 def _measured(

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tests.benchmarks import mercurius
-from tests.benchmarks.plans import ROOT, Plan
+from tests.benchmarks.plans import Plan
 
 _LIBRARIES = (
     "cachelog",
@@ -39,13 +39,6 @@ class Machine(msgspec.Struct, frozen=True):
     load_average: tuple[float, float]
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A run on a machine; ``commit`` is that of the code, with ``-dirty`` if files differ."""
-
-    commit: str
-    machine: Machine
-
-
 def describe(load_before: float, plan: Plan | None = None) -> Machine:
     """Return the machine at the end of a run, from the load average at its beginning.
 
@@ -66,18 +59,6 @@ def describe(load_before: float, plan: Plan | None = None) -> Machine:
         versions=versions,
         load_average=(load_before, os.getloadavg()[0]),
     )
-
-
-def commit() -> str:
-    """Return the current commit, with ``-dirty`` if files differ from it."""
-    described = subprocess.run(
-        ["git", "describe", "--always", "--exclude=*", "--dirty"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return described.stdout.strip() or "unknown"
 
 
 def _cpu() -> str:

@@ -18,12 +18,10 @@ import orjson
 
 from tests.benchmarks import mercurius
 from tests.benchmarks.asgi_apps import BODY_BYTES, CATALOG
-from tests.benchmarks.documents import aligned
 from tests.benchmarks.measurements import Measurement, measure
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import Cores, pinned, serving
 from tests.benchmarks.queries import QUERIES, request_body, require_same
-from tests.benchmarks.results import rounded
 
 CONNECTIONS = 8
 NOISE = 0.1
@@ -37,22 +35,6 @@ _NO_WRK = (
     "wrk is not installed, so nothing is measured over HTTP: apt-get install wrk "
     "(or https://github.com/wg/wrk)"
 )
-
-
-_SHOWN = {
-    "cachelog, computed": "cachelog: cold",
-    "cachelog, cached": "cachelog: hot",
-    "Strawberry as it comes": "Strawberry as it comes",
-    "mercurius with graphql-jit (Node)": "mercurius with graphql-jit",
-    "bare uvicorn, as many bytes": _BARE,
-}
-"""The contenders in the table of the document, by their names in it."""
-
-_QUERIES_SHOWN = {
-    "list1000": "1,000 specs \N{MULTIPLICATION SIGN} 8 fields",
-    "nested": "100 packages \N{MULTIPLICATION SIGN} 20 specs",
-    "tiny": "one number",
-}
 
 
 class _Contender(NamedTuple):
@@ -99,19 +81,6 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
     yield from found
     if note := _noise(name, found):
         plan.notes.append(note)
-
-
-def table(measurements: Sequence[Measurement]) -> str:
-    """Return the requests per second as a table in Markdown; empty unless all were measured."""
-    over_http = [it for it in measurements if it.subject.startswith("over HTTP")]
-    medians = {(it.benchmark, it.contender): it.median for it in over_http}
-    if any((query, name) not in medians for query in QUERIES for name in _SHOWN.values()):
-        return ""
-    rows = [
-        (name, *(rounded(medians[query, contender]) for query in QUERIES))
-        for name, contender in _SHOWN.items()
-    ]
-    return aligned([("Requests a second", *(_QUERIES_SHOWN[query] for query in QUERIES)), *rows])
 
 
 def cachelog(catalog: Path | str, **settings: str) -> _Contender:

@@ -5,7 +5,7 @@ Revisions and comparisons are loaded before. "Cold" caches no pages; "repeated" 
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
 from contextlib import AsyncExitStack
 from functools import partial
 from time import perf_counter
@@ -22,7 +22,6 @@ from server.pages.routes import PAGES, Page
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
-from tests.benchmarks.documents import aligned
 from tests.benchmarks.measurements import Measurement, Target, Turn, measure, set_aside, summary
 from tests.benchmarks.plans import Plan
 from tests.schema.default_api import api
@@ -41,22 +40,6 @@ _OF_COMMITS = ("commit", "compare_rebuilt")
 _ALONE = "its document alone"
 _COLD, _REPEATED = "cachelog: the page, cold", "cachelog: the page, repeated"
 _HTML = "cachelog: its HTML"
-
-
-def table(measurements: Sequence[Measurement]) -> str:
-    """Return the pages as a table in Markdown; empty if none was measured."""
-    made = {it.subject: it for it in measurements if it.contender == _COLD}
-    sizes = {it.subject: it for it in measurements if it.contender == _HTML}
-    rows = [
-        (
-            f"`{_PARAMETERS.sub('…', path)}`",
-            f"{it.median:.0f} ms",
-            f"{it.target.at_most:g} ms" if it.target else "",
-            f"{sizes[path].median:.0f} kB",
-        )
-        for path, it in made.items()
-    ]
-    return aligned([("Page", "Made", "Of at most", "HTML"), *rows]) if rows else ""
 
 
 def run(plan: Plan) -> Iterator[Measurement]:

@@ -1,19 +1,21 @@
-"""The results of a run as a printed table, and as JSON."""
+"""The results of a run as a printed table."""
 
 from itertools import groupby
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks.machine import Run
+from tests.benchmarks.machine import Machine
 from tests.benchmarks.measurements import Measurement
 
 _WIDTH = 132
 
 
-class Results(Run, frozen=True, kw_only=True):
+class Results(msgspec.Struct, frozen=True, kw_only=True):
     """All measurements of a run."""
 
+    machine: Machine
     quick: bool
     notes: list[str]
     measurements: list[Measurement]

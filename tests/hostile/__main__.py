@@ -1,19 +1,15 @@
 """Attack a server on this machine: ``python -m tests.hostile [--full] [--only TEXT] [--loaded]``.
 
-Prints a table in Markdown; exits with 1 if an attack hurts. ``python -m tests.hostile --full
---write docs/security.md`` updates the figures of that document.
+Prints a table in Markdown; exits with 1 if an attack hurts.
 """
 
 import argparse
-import os
 import tempfile
 from pathlib import Path
 
 from server.settings import Settings
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
-from tests.benchmarks.documents import write_figures
-from tests.benchmarks.machine import commit, describe
 from tests.hostile import report
 from tests.hostile.runner import (
     ANSWER_SECONDS,
@@ -34,19 +30,13 @@ def main() -> int:
     parser.add_argument("--full", action="store_true", help="58,000 specs, and the long attacks")
     parser.add_argument("--only", default="", metavar="TEXT", help="attacks with TEXT in the name")
     parser.add_argument("--loaded", action="store_true", help="for a machine with other load")
-    parser.add_argument(
-        "--write",
-        type=Path,
-        metavar="FILE",
-        help="replace the table of groups in a document, and write its figures to results/",
-    )
     options = parser.parse_args()
     chosen = [
         attack
         for attack in ATTACKS
         if options.only in attack.name and (options.full or options.only or not attack.long)
     ]
-    before, results = os.getloadavg()[0], []
+    results = []
     with tempfile.TemporaryDirectory() as folder:
         catalog = synthetic_catalog(Path(folder), full=options.full)
         bounds = Bounds(
@@ -59,13 +49,6 @@ def main() -> int:
             for result in run_all(server, chosen, bounds):
                 results.append(result)
                 print(report.line(result), flush=True)
-    run = report.AttackRun(
-        commit=commit(), machine=describe(before), attacks=report.figures(results)
-    )
-    table = report.by_group(run.attacks)
-    print(f"\n{table}\n")
-    if options.write:
-        write_figures(options.write, "attacks", table, run)
     return int(any(result.hurts for result in results))
 
 

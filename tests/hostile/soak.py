@@ -2,13 +2,11 @@
 
 Clients send small, large and uncached queries to a real server, while ``cachelog import`` publishes
 revisions into its catalog. No request may fail, no response may be inconsistent, and memory must
-not rise in the second half. ``--write FILE`` replaces the figures in a document, and writes them to
-results/ next to it.
+not rise in the second half.
 """
 
 import argparse
 import itertools
-import os
 import random
 import subprocess
 import sys
@@ -24,8 +22,6 @@ import httpx
 
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
-from tests.benchmarks.documents import aligned, write_figures
-from tests.benchmarks.machine import Run, commit, describe
 from tests.hostile.attack import HOST
 from tests.hostile.target import AttackedServer, attacked
 from tests.server.servers import environ
@@ -64,31 +60,6 @@ class Soaked(NamedTuple):
     answers: int
     imports: int
     resident: list[int]
-
-
-class MixedLoad(Run, frozen=True, kw_only=True):
-    """The figures of a run of mixed load."""
-
-    seconds: float
-    answers: int
-    imports: int
-    errors: int
-    peak_bytes: int
-    end_bytes: int
-    rise: float
-
-    def table(self) -> str:
-        """Return the figures as a table in Markdown."""
-        figures = {
-            "Mixed load": f"{self.seconds:g} s",
-            "Answers": f"{self.answers:,}",
-            "Imports": str(self.imports),
-            "Errors": str(self.errors),
-            "Memory at most": f"{self.peak_bytes >> 20:,} MB",
-            "At the end": f"{self.end_bytes >> 20:,} MB",
-            "Rise": f"{100 * (self.rise - 1):+.0f} %",
-        }
-        return aligned([[*figures], [*figures.values()]])
 
 
 class _Client:
@@ -237,32 +208,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--every", type=float, default=20.0, help="seconds between two imports")
-    parser.add_argument(
-        "--write",
-        type=Path,
-        metavar="FILE",
-        help="replace the table in a document, and write the figures to results/ next to it",
-    )
     options = parser.parse_args()
-    before = os.getloadavg()[0]
     soaked = soak(options.seconds, every=options.every)
     for error in soaked.errors:
         print(error)
-    figures = MixedLoad(
-        commit=commit(),
-        machine=describe(before),
-        seconds=options.seconds,
-        answers=soaked.answers,
-        imports=soaked.imports,
-        errors=len(soaked.errors),
-        peak_bytes=max(soaked.resident),
-        end_bytes=soaked.resident[-1],
-        rise=_rise(soaked.resident),
-    )
-    print(figures.table())
-    if options.write:
-        write_figures(options.write, "soak", figures.table(), figures)
-    return int(bool(soaked.errors) or figures.rise > RISE)
+    rise, memory = _rise(soaked.resident), f"{max(soaked.resident) >> 20:,} MB at most"
+    print(f"{soaked.answers:,} answers, {soaked.imports} imports, {memory}, x {rise:.2f}")
+    return int(bool(soaked.errors) or rise > RISE)
 
 
 if __name__ == "__main__":
