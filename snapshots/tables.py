@@ -1,6 +1,6 @@
 """The catalog's tables as Arrow schemas, and the conversion of revisions and specs to rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any, get_args, get_origin
 
@@ -89,8 +89,6 @@ source_location text: Where it was read: a path or URL, or the name given with `
 source_version text: The commit or ETag that was read, if it had one.
 source_importer text: The program that read it, with its version.
 source_synthetic bool: Whether the data is generated.
-file path text, size int, checksum text: The Parquet file of the content: path below the table
-    specs, size in bytes and xxh3 (64 bits, hexadecimal) of the bytes.
 num_proven int: How many hashes the import recomputed and confirmed; null if it did not try.
 unproven [reason text, num_specs int]: The number of hashes that it could not compute, by reason:
     converted, spliced, external, format_unknown, rewritten.
@@ -204,6 +202,17 @@ made_at time: When it did so.
     ]
 )
 """One row for each pair of neighbours whose changes are stored; it also commits them."""
+
+TABLES = {
+    "revisions": REVISIONS,
+    "recipes": RECIPES,
+    "commits": COMMITS,
+    "comparisons": COMPARISONS,
+    "changes": CHANGES,
+    "hashes": HASHES,
+    "specs": SPECS,
+}
+"""All tables of a catalog. Each precedes those that its rows refer to."""
 
 CELL = COMPARISONS.field("cells").type.value_type
 
@@ -325,49 +334,29 @@ def _having(lists: pa.ListArray, items: Sequence[str]) -> npt.NDArray[np.bool_]:
     return mask
 
 
-class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A Parquet file of a content: path below the table ``specs``, size in bytes, xxh3 checksum."""
-
-    path: str
-    size: int
-    checksum: str
-
-
-Files = Mapping[str, StoredFile]
-"""The files of contents by digest."""
-
-
 # -- rows of the table revisions
 
 
 _SOURCE = "source_"
 
 
-def revisions_table(revisions: Sequence[RevisionInfo], files: Files) -> pa.Table:
-    """Return one row per revision; ``files`` has the files of their contents."""
+def revisions_table(revisions: Sequence[RevisionInfo]) -> pa.Table:
+    """Return one row per revision."""
     rows = []
     for revision in revisions:
         row = msgspec.structs.asdict(revision)
         row["unproven"] = msgspec.to_builtins(revision.unproven)
         source = msgspec.structs.asdict(row.pop("source"))
         row |= {_SOURCE + name: value for name, value in source.items()}
-        row["file"] = msgspec.to_builtins(files.get(revision.digest))
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=REVISIONS)
 
 
 def revisions_of(table: pa.Table) -> list[RevisionInfo]:
     """Convert the rows of a table of revisions."""
-    rows = table.select([name for name in REVISIONS.names if name != "file"]).to_pylist()
+    rows = table.select(REVISIONS.names).to_pylist()
     for row in rows:
         row["unproven"] = msgspec.convert(row["unproven"], tuple[Unproven, ...] | None)
         source = {name: row.pop(_SOURCE + name) for name in Source.__struct_fields__}
         row["source"] = Source(**source)
     return [RevisionInfo(**row) for row in rows]
-
-
-def files_of(table: pa.Table) -> dict[str, StoredFile]:
-    """Return the files of contents from the rows of a table of revisions, by digest."""
-    digests, files = (table[name].to_pylist() for name in ("digest", "file"))
-    both = zip(digests, files, strict=True)
-    return {digest: StoredFile(**file) for digest, file in both if file is not None}

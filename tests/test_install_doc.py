@@ -61,7 +61,7 @@ def test_program(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     revisions = [row(0, FIRST), row(1, SECOND)]
     write_deltalake(old / "specs", rows_of_old_catalog(), partition_by=["digest"])
-    table = revisions_table(revisions, {}).drop_columns(["file", "num_proven", "unproven"])
+    table = revisions_table(revisions).drop_columns(["num_proven", "unproven"])
     write_deltalake(old / "revisions", table)
     with pytest.raises(OlderCatalog, match=re.escape("docs/install.md")):
         Catalog(str(old)).refresh()

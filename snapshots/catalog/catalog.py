@@ -8,13 +8,11 @@ derived from the contents, and are computed again if they are missing.
 """
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, cycle
 from operator import attrgetter
-from time import monotonic
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,14 +25,15 @@ from snapshots.catalog.pairs import MakePairs, PairFailures, changes_of_pairs, s
 from snapshots.catalog.publication import Approve, Publication, PublicationPlanner, rows_to_write
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.specs_table import FRESH_SECONDS, ContentReader, SpecsTable
+from snapshots.catalog.specs_table import ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
 from snapshots.changes.stored_changes import StoredChanges
 from snapshots.contents import ContentRows, PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING, RevisionInfo
-from snapshots.tables import Files, StoredFile, split_by_cache
+from snapshots.tables import split_by_cache
+from snapshots.texts import short_digest
 
 
 class Catalog:
@@ -50,13 +49,13 @@ class Catalog:
         self.location = location
         self.storage = Storage(parse_location(location), retry_seconds=retry_seconds)
         self._revisions = RevisionsTable(self.storage)
-        self._specs = SpecsTable(self.storage)
+        self.specs = SpecsTable(self.storage)
+        """The stored contents."""
         self.changes = HistoryTables(self.storage)
         """The stored changes of pairs of neighbours, for lookups."""
         self.recipes = RecipesTables(self.storage)
         """The commits of the recipes that revisions were built from, as of the last ``refresh``."""
         self._lock = threading.RLock()
-        self._files: Files = {}
         self.history = History()
         """The revisions as of the last ``refresh``."""
         self.generation = -1
@@ -91,7 +90,7 @@ class Catalog:
             except TableNotFoundError:
                 self.storage.location.require_folder()
                 is_missing, is_new = True, self.generation != -1
-                self._files, self.history, self.generation = {}, History(), -1
+                self.history, self.generation = History(), -1
             # In this order: an import stores changes before it publishes the revisions.
             has_changes = self.changes.refresh()
             has_facts = self.recipes.refresh()
@@ -111,10 +110,9 @@ class Catalog:
 
     def _show_rows(self) -> None:
         """Make the rows that were read from the table ``revisions`` visible."""
-        self._show(self._revisions.files, History(self._revisions.revisions))
+        self._show(History(self._revisions.revisions))
 
-    def _show(self, files: Files, history: History) -> None:
-        self._files = files
+    def _show(self, history: History) -> None:
         before = self.history
         # In this order: a caller that reads the generation and then the history must never get an
         # old history with a new generation.
@@ -130,10 +128,6 @@ class Catalog:
             raise EmptyCatalog(self.location)
         return self.history
 
-    def file_of(self, digest: str) -> StoredFile | None:
-        """Return the file of a content as of the last ``refresh``; None for an unknown content."""
-        return self._files.get(digest)
-
     def package_names(self) -> frozenset[str]:
         """Read the names of all packages and dependencies in the newest revision of any tag."""
         history = self.history
@@ -147,15 +141,9 @@ class Catalog:
         inside, _ = split_by_cache(self.reader().columns(digest, ["hash", "in_cache"]))
         return inside["hash"]
 
-    def reader(
-        self, files: Files | None = None, held: Mapping[str, pa.Table] | None = None
-    ) -> ContentReader:
-        """Return a reader of contents as of the last ``refresh``; ``files`` may be newer.
-
-        The contents whose rows are ``held`` are not read from the store.
-        """
-        files = self._files if files is None else files
-        return ContentReader(self.location, self._specs, files, self.history, held)
+    def reader(self, held: Mapping[str, pa.Table] | None = None) -> ContentReader:
+        """Return a reader of contents; those whose rows are ``held`` are not read."""
+        return ContentReader(self.location, self.specs, self.history, held)
 
     # -- publishing
 
@@ -179,24 +167,19 @@ class Catalog:
         CatalogError for a store without conditional writes, SourceError for a content with too many
         stacks, and any error of ``approve``.
         """
-        started = monotonic()
         self.refresh(missing_ok=True)
         self.storage.location.require_writable()
         with self._lock, translated(self.location):
             self._revisions.require_conditional_writes()
         planner = PublicationPlanner(self.history, datetime.now(UTC), taken_at)
-        known_files = self._files
-        stored = {*self.history.digests, *known_files}
-        known_pairs = set(self.history.pairs)
-
-        rows = rows_to_write(snapshots, planner, self.reader(known_files).has)
+        stored, known_pairs = {*self.history.digests}, {*self.history.pairs}
+        rows = rows_to_write(snapshots, planner, self.reader().has)
         held = LRUCache[str, pa.Table](_HELD_BYTES, attrgetter("nbytes"))
         with translated(self.location):
             first = next(rows, None)
             new = _holding(chain([first] if first else (), rows), held)
-            written = self._specs.write(new, known_files) if first else {}
-        files: Files = {**known_files, **written}
-        reader = self.reader(files, held)
+            written = self.specs.write(new) if first else set()
+        reader = self.reader(held)
         planned = planner.planned(reader.side)
         if approve is not None:
             approve(planned)
@@ -204,39 +187,38 @@ class Catalog:
         not_stored = keep(planned.history, known_pairs)
         if planner.added:
             with self._lock, translated(self.location):
-                used = {row.digest for row in planner.added}
-                is_long = monotonic() - started >= FRESH_SECONDS
-                self._retain(used, files, () if is_long else written.keys())
-                self._revisions.append(planner.added, files)
+                used = {row.digest for row in planner.added} - {NOTHING}
+                self._retain(used)
+                self._revisions.append(planner.added)
             # Published: from here on, nothing may fail.
-            self._after_publishing(files, planner.added)
+            self._after_publishing(used, planner.added)
             # A concurrent import may have published a revision next to these.
             not_stored |= keep(self.history, known_pairs | not_stored.keys())
-        return planner.publications(self.history, stored & written.keys(), not_stored)
+        return planner.publications(self.history, stored & written, not_stored)
 
-    def _retain(self, digests: Set[str], files: Files, fresh: Collection[str]) -> None:
-        """Ensure that the contents that an import needs exist and are listed.
+    def _retain(self, digests: Set[str]) -> None:
+        """List the contents that a vacuum has unlisted during this import, which needs them.
 
-        ``fresh`` are those that it has just written. Raises CatalogError if one of the others was
-        removed and deleted meanwhile.
+        Raises CatalogError if one was deleted.
         """
-        if shared := digests - {NOTHING} - {*fresh}:
-            with suppress(TableNotFoundError):
-                self._revisions.refresh()
-            loose = shared - {row.digest for row in self._revisions.revisions}
-            self._specs.hold({digest: files[digest] for digest in loose if digest in files})
+        self.specs.list_again(digests)
+        for digest in sorted(digests - self.specs.files.keys()):
+            reason = f"the content {short_digest(digest)} was removed while this import ran"
+            raise self.storage.error(f"{reason}; import again")
 
-    def _after_publishing(self, files: Files, added: Sequence[RevisionInfo]) -> None:
+    def _after_publishing(self, used: Set[str], added: Sequence[RevisionInfo]) -> None:
         """Read the published rows, and merge files of the tables if there are many."""
         with self._lock:
             try:
                 with translated(self.location):
+                    # A vacuum that read the revisions before may have unlisted them meanwhile.
+                    self.specs.list_again(used)
                     self._revisions.refresh()
                     self._show_rows()
                     self._revisions.table.merge()
             except CatalogError:
                 # The next refresh reads the rows, the next import merges the files.
-                self._show({**self._files, **files}, self.history.with_rows(added))
+                self._show(self.history.with_rows(added))
 
     def _store_new_pairs(
         self,

@@ -1,7 +1,7 @@
 """Consistent copies of a catalog to another location, while imports continue.
 
-The files in use follow from the logs of the tables, and from the rows of ``revisions``; files are
-immutable, and named by the checksum of their bytes. Therefore the logs are read first, that of
+The files in use follow from the logs of the tables; files are immutable, and their names end with
+the checksum of their bytes. Therefore the logs are read first, that of
 ``revisions`` before the others, because its rows refer to theirs. Then the files that the target
 lacks are copied, each after its bytes were checked. Then the logs are written, that of
 ``revisions`` last. An interrupted copy leaves the previous revisions, and can be repeated.
@@ -25,15 +25,12 @@ from snapshots.catalog.delta import TableLog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import check_bytes
-from snapshots.catalog.recipes_tables import RECIPES_TABLES
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.storage import Storage, reason_of, translated
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
 from snapshots.sources.reports import Progress, Report
+from snapshots.tables import TABLES
 from snapshots.texts import few
-
-_TABLES = ("revisions", *RECIPES_TABLES, *HISTORY_TABLES, "specs")
-"""Each table precedes those that its rows refer to."""
 
 _COPIERS = 8
 _SHOWN = 3
@@ -175,17 +172,15 @@ class _Copy:
             rows.refresh()  # rejects other data and newer catalogs
         except TableNotFoundError:
             raise NoCatalog(self._source.location.text) from None
-        self._states = {name: _state_of(self._source, name) for name in _TABLES}
+        self._states = {name: _state_of(self._source, name) for name in TABLES}
         self._existing = _file_sizes(self._source)
         for name, state in self._states.items():
             self._in_use |= {f"{name}/{path}": size for path, size in state.sizes.items()}
-        for file in rows.files.values():
-            self._in_use[f"specs/{file.path}"] = file.size
 
     def read_target(self) -> None:
         """Read the state of the target; raises CatalogError if it is no earlier one."""
-        self._earlier = {name: _state_of(self._target, name) for name in _TABLES}
-        for name in _TABLES:
+        self._earlier = {name: _state_of(self._target, name) for name in TABLES}
+        for name in TABLES:
             if reason := _difference(name, self._earlier[name], self._states[name]):
                 raise self._target.error(
                     f"its revisions are not earlier ones of {self._source.location.text} "
@@ -204,7 +199,7 @@ class _Copy:
                 self._progress("copying files", number, len(missing))
                 num_bytes += size
         self._progress("copying files", len(missing), len(missing))
-        for name in reversed(_TABLES):
+        for name in reversed(TABLES):
             self._write_log(name)
         if self._damaged:
             raise self._source.error(self._report())
@@ -273,6 +268,6 @@ class _Copy:
 def _file_sizes(storage: Storage) -> dict[str, int]:
     return {
         f"{name}/{path}": file.size
-        for name in _TABLES
+        for name in TABLES
         for path, file in storage.data_files(name).items()
     }

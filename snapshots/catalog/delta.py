@@ -32,10 +32,9 @@ from deltalake.transaction import (
     RemoveAction,
 )
 
-from snapshots.catalog.parquet import check_bytes, from_parquet, named_by_bytes, to_parquet
+from snapshots.catalog.parquet import check_bytes, from_parquet, new_path, to_parquet
 from snapshots.catalog.storage import RESTORE, Storage, checksum, reason_of
 from snapshots.errors import CatalogError
-from snapshots.tables import StoredFile
 
 # -- files of a table
 
@@ -62,7 +61,8 @@ Ranges = Mapping[str, tuple[str, str]]
 
 
 def add_action(
-    file: StoredFile,
+    path: str,
+    size: int,
     num_rows: int,
     partition: Mapping[str, str],
     *,
@@ -79,8 +79,8 @@ def add_action(
         stats["maxValues"] = {name: high for name, (_, high) in ranges.items()}
         stats["nullCount"] = dict.fromkeys(ranges, 0)
     return AddAction(
-        path=file.path,
-        size=file.size,
+        path=path,
+        size=size,
         partition_values=dict(partition),
         modification_time=int(time() * 1_000),
         data_change=is_new,
@@ -252,7 +252,6 @@ def _is_commit(data: bytes) -> bool:
 
 
 CHECKPOINT_EVERY = 25
-_HOURS_OF_MERGED = 24
 _PROPERTIES = {
     "delta.checkpointInterval": str(CHECKPOINT_EVERY),
     "delta.logRetentionDuration": "interval 1 days",
@@ -264,6 +263,8 @@ _NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_exp
 _NO_RETRIES = CommitProperties(max_commit_retries=0)
 _UNREADABLE = {"deletionVectors", "columnMapping"}
 """Features of tables in which a file alone does not determine rows."""
+
+Actions = Sequence[AddAction | RemoveAction]
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]
 """Returns a mask that selects the rows to remove."""
@@ -441,7 +442,7 @@ class CatalogTable:
         """Return all rows of a small table; files that cachelog wrote have the bytes it wrote."""
         self.current()
         files = self.files()
-        if not self._features():
+        if not self.features():
             tables = self._storage.side_by_side(self._rows_of, files)
             return pa.concat_tables([self._schema.empty_table(), *tables])
         return of_schema(self.name, self.query(f"SELECT * FROM {self.name}"), self._schema)  # noqa: S608
@@ -449,25 +450,31 @@ class CatalogTable:
     def _rows_of(self, file: TableFile, coded: Sequence[str] = ()) -> pa.Table:
         """Read a file whole, some columns as codes; columns that it lacks are null."""
         path = f"{self.name}/{file.path}"
-        if features := self._features():
+        if features := self.features():
             raise self._damaged(f"cachelog does not read its files alone, with {features}")
         try:
-            rows = from_parquet(path, self._storage.read(path, file.size), coded=coded)
+            rows = from_parquet(path, self.bytes_of(file), coded=coded)
             return of_schema(path, rows, with_codes(self._schema, coded))
         except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise self._damaged(reason_of(error)) from error
+
+    def bytes_of(self, file: TableFile) -> pa.Buffer:
+        """Read a file. Raises FileNotFoundError, and ArrowInvalid for other bytes than written."""
+        path = f"{self.name}/{file.path}"
+        data = self._storage.read(path, file.size)
+        check_bytes(path, data)
+        return data
 
     def check(self) -> None:
         """Raise CatalogError unless the files that cachelog wrote have the bytes it wrote."""
         self.current()
         for file in self.files():
-            path = f"{self.name}/{file.path}"
             try:
-                check_bytes(path, self._storage.read(path, file.size))
+                self.bytes_of(file)
             except (pa.ArrowInvalid, FileNotFoundError) as error:
                 raise self._damaged(reason_of(error)) from error
 
-    def _features(self) -> str:
+    def features(self) -> str:
         """Return the features that the table uses and in which files are not all of its rows."""
         features = set(self.current().protocol().reader_features or ())
         return ", ".join(sorted(_UNREADABLE & features))
@@ -500,23 +507,17 @@ class CatalogTable:
         if len(rows):
             self.commit([self._written(rows, is_new=True)])
 
-    def commit(self, actions: Sequence[AddAction], replacing: Sequence[str] | None = None) -> None:
-        """Add files in one commit; ``replacing`` lists partitions whose files they replace.
-
-        If another process commits in between, the commit is repeated a limited number of times. An
-        error means that nothing was committed.
-        """
-        filters = [(self._partition, "in", list(replacing or ()))] if self._partition else []
+    def commit(self, actions: Sequence[AddAction]) -> None:
+        """Add files in one commit; an error means that nothing was committed."""
 
         def commit() -> None:
             # A commit that only adds files is compatible with concurrent commits.
             with self._lock, self._synced() as table:
                 table.create_write_transaction(
                     list(actions),
-                    "append" if replacing is None else "overwrite",
+                    "append",
                     self._schema,
                     self._partition,
-                    None if replacing is None else filters,
                     post_commithook_properties=_NO_HOUSEKEEPING,
                 )
 
@@ -527,19 +528,38 @@ class CatalogTable:
         except (DeltaError, OSError) as error:
             raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
 
-    def exchange(
-        self, removed: Sequence[RemoveAction], added: Sequence[AddAction], seen: Mark
-    ) -> bool:
-        """Replace files by others; return False if another commit followed ``seen``.
+    def change(self, plan: Callable[[Sequence[TableFile]], Actions]) -> None:
+        """Commit what ``plan`` returns for the files of the table.
 
-        The files ``added`` are then left to vacuum: a commit to object storage that was sent again
-        can conflict with itself, and name them.
+        After a concurrent commit it is called again, so that what others add is never lost. Files
+        that it wrote before are left to vacuum: a commit to object storage that was sent again can
+        conflict with itself, and name them. A missing table has no files. Raises CatalogError if
+        concurrent commits do not end.
         """
+
+        def attempt() -> None:
+            try:
+                self.current()
+            except TableNotFoundError:
+                return
+            mark = self.mark()
+            actions = plan(self.files())
+            if actions and not self.exchange(actions, mark):
+                raise CommitFailedError
+
+        try:
+            repeated(attempt, CommitFailedError)
+        except CommitFailedError:
+            reason = f"other processes kept writing to the table {self.name}"
+            raise self._storage.error(f"{reason}; nothing was changed, try again") from None
+
+    def exchange(self, actions: Actions, seen: Mark) -> bool:
+        """Replace files by others; return False if another commit followed ``seen``."""
         with self._lock:
             try:
                 with self._synced(seen) as table:
                     table.create_write_transaction(
-                        [*removed, *added],
+                        list(actions),
                         "append",
                         self._schema,
                         self._partition,
@@ -561,24 +581,17 @@ class CatalogTable:
         """Remove the rows that ``goes`` selects in one commit, and return their number.
 
         Files without such rows remain unchanged, and so do those that were not ``added_before`` a
-        moment, in seconds since 1970. After a concurrent commit everything is examined again, so
-        that a row that is appended meanwhile is never lost; but if there was a commit after
-        ``seen``, nothing is removed. A missing table has no rows. Raises CatalogError if concurrent
-        commits do not end.
+        moment, in seconds since 1970. If there was a commit after ``seen``, nothing is removed.
+        Raises like ``change``.
         """
+        num_dropped = 0
 
-        def drop() -> int:
-            try:
-                self.current()
-            except TableNotFoundError:
-                return 0
-            mark = self.mark()
-            if seen not in (None, mark):
-                return 0
-            num_dropped = 0
-            removed: list[RemoveAction] = []
-            added: list[AddAction] = []
-            for file in self.files():
+        def plan(files: Sequence[TableFile]) -> Actions:
+            nonlocal num_dropped
+            num_dropped, actions = 0, list[RemoveAction | AddAction]()
+            if seen not in (None, self.mark()):
+                return actions
+            for file in files:
                 if file.added_at >= added_before:
                     continue
                 rows = self._rows_of(file)
@@ -586,24 +599,16 @@ class CatalogTable:
                 if len(remaining) == len(rows):
                     continue
                 num_dropped += len(rows) - len(remaining)
-                removed.append(remove_action(file))
+                actions.append(remove_action(file))
                 if len(remaining) and not dry_run:
-                    added.append(self._written(remaining, is_new=False))
-            if removed and not dry_run and not self.exchange(removed, added, mark):
-                raise CommitFailedError
-            return num_dropped
+                    actions.append(self._written(remaining, is_new=False))
+            return () if dry_run else actions
 
-        try:
-            return repeated(drop, CommitFailedError)
-        except CommitFailedError:
-            reason = f"other processes kept writing to the table {self.name}"
-            raise self._storage.error(f"{reason}; nothing was removed, try again") from None
+        self.change(plan)
+        return num_dropped
 
     def merge(self) -> None:
-        """Merge files if there are many, unless another process commits first.
-
-        The replaced files are deleted a day later, by another merge or a vacuum.
-        """
+        """Merge files if there are many, unless another process commits first."""
         self.current()
         mark, files = self.mark(), files_to_merge(self.files())
         if not files:
@@ -613,9 +618,8 @@ class CatalogTable:
         coded = [name for name in coded if name not in self._sorted_by]
         rows = pa.concat_tables([self._rows_of(file, coded) for file in files])
         merged = self._written(rows.unify_dictionaries(), is_new=False)
-        if self.exchange([remove_action(it, is_lost=False) for it in files], [merged], mark):
-            for path in self.out_of_use(_HOURS_OF_MERGED):
-                self._storage.remove(f"{self.name}/{path}")
+        replaced = [remove_action(file, is_lost=False) for file in files]
+        self.exchange([*replaced, merged], mark)
 
     def _written(self, rows: pa.Table, *, is_new: bool) -> AddAction:
         """Write sorted rows as a file, and return the action that adds it."""
@@ -623,9 +627,9 @@ class CatalogTable:
             order = pc.sort_indices(rows, [(name, "ascending") for name in self._sorted_by])
             rows = rows.take(order)
         data = to_parquet(rows, self._rows_at_once)
-        file = named_by_bytes(f"{uuid4()}-", data)
-        self._storage.write(f"{self.name}/{file.path}", data)
-        return add_action(file, len(rows), {}, is_new=is_new, ranges=_ranges(rows))
+        path = new_path("", data)
+        self._storage.write(f"{self.name}/{path}", data)
+        return add_action(path, data.size, len(rows), {}, is_new=is_new, ranges=_ranges(rows))
 
     def _alter(self) -> None:
         table = self.current()

@@ -247,7 +247,7 @@ class Library:
             return self._reader().frame(digest)
 
     def _reader(self) -> ContentReader:
-        return self._catalog.reader(held=self._held)
+        return self._catalog.reader(self._held)
 
     def _load_dependencies(self, digest: str) -> DependencyGraph:
         table = self._reader().dependencies(digest)

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from snapshots.catalog.storage import checksum
-from snapshots.tables import StoredFile
 
 # The end of a file's name with the checksum of its bytes; files of other tools have none.
 _CHECKSUM = re.compile(r"(?:^|[/-])([0-9a-f]{16})\.zstd\.parquet$")
@@ -60,16 +60,13 @@ def from_parquet(
     path: str,
     data: pa.Buffer,
     columns: Sequence[str] | None = None,
-    written: StoredFile | None = None,
     coded: Sequence[str] = (),
 ) -> pa.Table:
     """Read the existing ones of some columns, or all columns, from the bytes of a Parquet file.
 
-    The bytes must match the checksum of ``written``, or that in the file's name. Texts of the
-    columns ``coded`` are returned as codes into their distinct values, as the file stores them.
-    Raises ArrowInvalid with the path.
+    Texts of the columns ``coded`` are returned as codes into their distinct values, as the file
+    stores them. Raises ArrowInvalid with the path.
     """
-    check_bytes(path, data, written)
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
         fields = metadata.schema.to_arrow_schema()
@@ -83,15 +80,13 @@ def from_parquet(
         raise pa.ArrowInvalid(f"{path} is not a readable Parquet file ({error})") from None
 
 
-def check_bytes(path: str, data: pa.Buffer, written: StoredFile | None = None) -> None:
-    """Raise ArrowInvalid if bytes have another checksum than ``written``, or the file's name."""
+def check_bytes(path: str, data: pa.Buffer) -> None:
+    """Raise ArrowInvalid if bytes have another checksum than the name of their file has."""
     named = _CHECKSUM.search(path)
-    expected = written.checksum if written else named and named[1]
-    if expected and checksum(data) != expected:
+    if named and checksum(data) != named[1]:
         raise pa.ArrowInvalid(f"{path} does not have the bytes that were written")
 
 
-def named_by_bytes(prefix: str, data: pa.Buffer) -> StoredFile:
-    """Describe a new Parquet file, whose name ends with the checksum of its bytes."""
-    of_bytes = checksum(data)
-    return StoredFile(path=f"{prefix}{of_bytes}.zstd.parquet", size=data.size, checksum=of_bytes)
+def new_path(folder: str, data: pa.Buffer) -> str:
+    """Return the path of a new Parquet file in a folder; it ends with the checksum of its bytes."""
+    return f"{folder}{uuid4()}-{checksum(data)}.zstd.parquet"

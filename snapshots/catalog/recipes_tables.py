@@ -33,9 +33,6 @@ from snapshots.recipes.commits import (
 )
 from snapshots.tables import COMMITS, RECIPES
 
-RECIPES_TABLES = ("recipes", "commits")
-"""Their names, the commit point first."""
-
 Source = tuple[str, int]
 """A repository, and the number of its history, like ``Recipes.source``."""
 

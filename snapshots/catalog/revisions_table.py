@@ -8,8 +8,8 @@ from deltalake.exceptions import TableNotFoundError
 from snapshots.catalog.delta import CatalogTable, Mark, refuses_to_overwrite
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import NewerCatalog, OlderCatalog
-from snapshots.models import RevisionInfo
-from snapshots.tables import REVISIONS, Files, StoredFile, files_of, revisions_of, revisions_table
+from snapshots.models import NOTHING, RevisionInfo
+from snapshots.tables import REVISIONS, revisions_of, revisions_table
 
 FORMAT = 2
 """The format of catalogs; docs/tables.md defines formats."""
@@ -23,7 +23,6 @@ class RevisionsTable:
     """The rows in a storage as of the last ``refresh``. Errors are those of the store.
 
     - revisions: All rows, in any order.
-    - files: The files of contents, by digest.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -31,7 +30,6 @@ class RevisionsTable:
         properties = {_FORMAT: str(FORMAT)}
         self.table = CatalogTable(storage, "revisions", REVISIONS, properties=properties)
         self.revisions: Sequence[RevisionInfo] = ()
-        self.files: dict[str, StoredFile] = {}
         self._mark: Mark | None = None
 
     def refresh(self) -> bool:
@@ -44,7 +42,7 @@ class RevisionsTable:
         try:
             table = self.table.current()
         except TableNotFoundError:
-            self.revisions, self.files = (), {}
+            self.revisions = ()
             raise
         location = self._storage.location.text
         # Catalogs without this property have the first format.
@@ -60,18 +58,17 @@ class RevisionsTable:
         self._mark = self.table.mark()
         if self._mark == before:
             return False
-        rows = self.table.read()
-        self.revisions, self.files = revisions_of(rows), files_of(rows)
+        self.revisions = revisions_of(self.table.read())
         return True
 
     @property
-    def named_files(self) -> set[str]:
-        """The paths of all files that rows name."""
-        return {file.path for file in self.files.values()}
+    def digests(self) -> set[str]:
+        """The contents that rows name, except the empty one, which is not stored."""
+        return {row.digest for row in self.revisions} - {NOTHING}
 
-    def append(self, revisions: Sequence[RevisionInfo], files: Files) -> None:
+    def append(self, revisions: Sequence[RevisionInfo]) -> None:
         """Add rows in one commit; creates the table if it does not exist."""
-        self.table.append(revisions_table(revisions, files))
+        self.table.append(revisions_table(revisions))
 
     def require_conditional_writes(self) -> None:
         """Raise CatalogError for a store in which concurrent imports would lose revisions.

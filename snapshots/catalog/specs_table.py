@@ -1,26 +1,31 @@
-"""The table ``specs``: the rows of every content, one Parquet file each, which ``revisions`` names.
+"""The table ``specs``: the rows of every content, one Parquet file each.
 
-A content is read from its file alone, regardless of the number of other files. The table's log,
-which lists the files of all contents, is only read for a content whose file is not there: another
-tool has rewritten it, or an import has replaced it because it was damaged.
+A content is read from its file alone, regardless of the number of other files. The table's log says
+which file that is: the name ends with the checksum of its bytes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import count
-from time import time
-from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction
 
-from snapshots.catalog.delta import CatalogTable, add_action, of_schema, sql_text, with_codes
-from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
-from snapshots.catalog.storage import RESTORE, FileStat, Storage, reason_of, translated
+from snapshots.catalog.delta import (
+    Actions,
+    CatalogTable,
+    Mark,
+    TableFile,
+    add_action,
+    of_schema,
+    remove_action,
+    sql_text,
+    with_codes,
+)
+from snapshots.catalog.parquet import from_parquet, new_path, to_parquet
+from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
 from snapshots.changes.sides import Side
 from snapshots.contents import ContentRows
 from snapshots.errors import CatalogError, StackNotFound
@@ -28,7 +33,7 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import NOTHING, SPEC_FACTS, Encoding, source_kind, stack_of_content
-from snapshots.tables import SPEC_ROWS, SPECS, Files, StoredFile, rows_of_stack, split_by_cache
+from snapshots.tables import SPEC_ROWS, SPECS, rows_of_stack, split_by_cache
 from snapshots.texts import short_digest
 
 ReadColumns = Callable[..., pa.Table]
@@ -51,46 +56,82 @@ class DamagedContent(CatalogError):
 
 # -- the table
 
-FRESH_SECONDS = 1_800
-"""A file that was written more recently than this may belong to an import that is still running."""
-
 _TABLE = "specs"
 
 
 class SpecsTable:
-    """The contents in a storage. Errors are those of the store."""
+    """The contents in a storage. Errors are those of the store.
+
+    The table's log says which files a content has, as of the last look: it is read again if a
+    content cannot be read.
+    """
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self.table = CatalogTable(storage, _TABLE, SPECS, "digest")
+        self._mark: Mark | None = None
+        self._is_plain = True
+        self._files: Mapping[str, Sequence[TableFile]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         """Open the table again in another process."""
         return SpecsTable, (self._storage,)
 
+    def refresh(self) -> bool:
+        """Read the table's log; return whether it has changed."""
+        try:
+            self.table.current()
+        except TableNotFoundError:
+            before, self._mark, self._files = self._mark, None, {}
+            return before is not None
+        before, self._mark = self._mark, self.table.mark()
+        if self._mark == before:
+            return False
+        files: dict[str, list[TableFile]] = {}
+        for file in self.table.files():
+            files.setdefault(file.partition or "", []).append(file)
+        self._files, self._is_plain = files, not self.table.features()
+        return True
+
+    @property
+    def files(self) -> Mapping[str, Sequence[TableFile]]:
+        """The files of each listed content; one that cachelog wrote has one file."""
+        return self._files
+
     # -- reading
 
-    def opened(self, digest: str, file: StoredFile | None) -> ReadColumns:
+    def opened(self, digest: str) -> ReadColumns:
         """Read a content's bytes; return a function that decodes columns, rows in any order.
 
         Columns newer than the file are null. Raises DamagedContent, also later, if the store lacks
         the content, or has other bytes than were written.
         """
-        if file is not None:
-            try:
-                data = self._storage.read(f"{_TABLE}/{file.path}", file.size)
-            except FileNotFoundError:
-                pass
-            except pa.ArrowInvalid as error:
-                raise DamagedContent(self._storage.location.text, digest, error) from None
-            else:
-                return partial(self._decoded, digest, file, data)
-        return partial(self._read_listed, digest)
-
-    def is_intact(self, digest: str, file: StoredFile | None) -> bool:
-        """Return whether a content can be read completely, as it was written."""
         try:
-            self.opened(digest, file)(["hash"] if file else SPEC_ROWS.names)
+            return self._opened(digest)
+        except DamagedContent:
+            # An import may have written it, or replaced its file.
+            if not self.refresh():
+                raise
+            return self._opened(digest)
+
+    def _opened(self, digest: str) -> ReadColumns:
+        files = self._files.get(digest, ())
+        if not files:
+            raise DamagedContent(self._storage.location.text, digest, None)
+        if len(files) > 1 or not self._is_plain:
+            return partial(self._queried, digest)
+        try:
+            data = self.table.bytes_of(files[0])
+        except FileNotFoundError:
+            raise DamagedContent(self._storage.location.text, digest, None) from None
+        except pa.ArrowInvalid as error:
+            raise DamagedContent(self._storage.location.text, digest, error) from None
+        return partial(self._decoded, digest, f"{_TABLE}/{files[0].path}", data)
+
+    def is_intact(self, digest: str) -> bool:
+        """Return whether a content can be read, as it was written."""
+        try:
+            self.opened(digest)(["hash"])
         except DamagedContent:
             return False
         return True
@@ -98,119 +139,78 @@ class SpecsTable:
     def _decoded(
         self,
         digest: str,
-        file: StoredFile,
+        path: str,
         data: pa.Buffer,
         columns: Sequence[str],
         coded: Sequence[str] = (),
     ) -> pa.Table:
-        path = f"{_TABLE}/{file.path}"
         try:
-            rows = from_parquet(path, data, columns, file, coded)
+            rows = from_parquet(path, data, columns, coded)
             return _coded(of_schema(path, rows, _schema(columns, coded)), coded)
         except pa.ArrowInvalid as error:
             raise DamagedContent(self._storage.location.text, digest, error) from None
 
-    def _read_listed(
-        self, digest: str, columns: Sequence[str], coded: Sequence[str] = ()
-    ) -> pa.Table:
-        """Read the files that the table's log lists."""
-        existing = {it.name for it in self._current_fields()}
-        names = ", ".join(name for name in {"hash", *columns} if name in existing)
+    def _queried(self, digest: str, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """Read a content that another tool has rewritten."""
+        existing = {it.name for it in self.table.current().schema().fields}
+        names = ", ".join(name for name in columns if name in existing)
         condition = f"WHERE digest = {sql_text(digest)}"
         try:
             rows = self.table.query(f"SELECT {names} FROM {_TABLE} {condition}")  # noqa: S608
-        except TableNotFoundError:
-            raise DamagedContent(self._storage.location.text, digest, None) from None
         except CatalogError as error:
             damage = pa.ArrowInvalid(error.reason.removesuffix(f"; {RESTORE}"))
             raise DamagedContent(self._storage.location.text, digest, damage) from None
-        if not len(rows):
-            raise DamagedContent(self._storage.location.text, digest, None)
-        # Two imports at the same time may both have written the content.
-        _, first = np.unique(np.asarray(rows["hash"], object), return_index=True)
-        rows = of_schema(_TABLE, rows.take(first), _schema(columns))
-        return _coded(rows, coded)
-
-    def _current_fields(self) -> Sequence[pa.Field]:
-        try:
-            return [*pa.schema(self.table.current().schema().to_arrow())]
-        except TableNotFoundError:
-            return ()
+        return _coded(of_schema(_TABLE, rows, _schema(columns)), coded)
 
     # -- writing
 
-    def write(self, contents: Iterable[ContentRows], recorded: Files) -> dict[str, StoredFile]:
-        """Write contents in one commit; return their files by digest.
+    def write(self, contents: Iterable[ContentRows]) -> set[str]:
+        """Write contents in one commit, and return their digests.
 
-        Contents are consumed one at a time, and released once they are written. Existing files of
-        the same contents, left by a killed import or damaged, are replaced, and the ``recorded``
-        ones are removed.
+        Contents are consumed one at a time, and released once they are written. What the table
+        lists for the same contents, of a killed import or damaged, is replaced.
         """
         self.table.prepare()
-        added: list[AddAction] = []
-        replacing: dict[str, AddAction] = {}
-        files: dict[str, StoredFile] = {}
+        added: dict[str, AddAction] = {}
         for content in contents:
             digest, data = content.digest, to_parquet(content.table)
-            folder = f"digest={digest}/"
-            # Named by its bytes, so that two imports of the same content write the same file.
-            file = named_by_bytes(folder, data)
-            existing = self._storage.find(f"{_TABLE}/{folder.rstrip('/')}")
-            listed = self._listed(digest) if existing or digest in recorded else set()
-            if listed and listed != {file.path}:
-                file = named_by_bytes(f"{folder}{uuid4()}-", data)
-                replacing[digest] = add_action(file, len(content.table), {"digest": digest})
-            else:
-                if not listed:
-                    file = _new_file(folder, data, existing)
-                # Files that the table already lists are added as well, because a vacuum may be
-                # about to unlist them.
-                added.append(add_action(file, len(content.table), {"digest": digest}))
-            self._storage.write(f"{_TABLE}/{file.path}", data)
-            files[digest] = file
+            path = new_path(f"digest={digest}/", data)
+            self._storage.write(f"{_TABLE}/{path}", data)
+            added[digest] = add_action(path, data.size, len(content.table), {"digest": digest})
+        self._list(added)
+        return {*added}
+
+    def list_again(self, digests: Set[str]) -> set[str]:
+        """List those of some contents that a vacuum has unlisted, and return them.
+
+        Contents whose file was deleted are skipped.
+        """
+        self.refresh()
+        added = {}
+        for digest in digests - self._files.keys():
+            folder = f"digest={digest}"
+            for name, size in self._storage.sizes(f"{_TABLE}/{folder}").items():
+                path = f"{folder}/{name}"
+                with suppress(pa.ArrowInvalid, FileNotFoundError):
+                    data = self.table.bytes_of(TableFile(path, size))
+                    num_rows = len(from_parquet(path, data, ["hash"]))
+                    partition = {"digest": digest}
+                    added[digest] = add_action(path, size, num_rows, partition, is_new=False)
+        self._list(added)
+        return {*added}
+
+    def _list(self, added: Mapping[str, AddAction]) -> None:
+        """List files as the only ones of their contents."""
+
+        def plan(files: Sequence[TableFile]) -> Actions:
+            listed = {file.path for file in files}
+            new = {digest: it for digest, it in added.items() if it.path not in listed}
+            replaced = [remove_action(it, "digest") for it in files if it.partition in new]
+            return [*replaced, *new.values()]
+
         if added:
-            self.table.commit(added)
-        if replacing:
-            self.table.commit(list(replacing.values()), replacing=list(replacing))
-        for digest, file in files.items():
-            # Readers that miss the removed file find its replacement by the table's log.
-            if digest in recorded and recorded[digest].path != file.path:
-                self._storage.remove(f"{_TABLE}/{recorded[digest].path}")
-        return files
-
-    def hold(self, contents: Files) -> None:
-        """Retain contents that no row names at present, but that are about to be named again.
-
-        Raises CatalogError if one was deleted.
-        """
-        for digest, file in contents.items():
-            if not self.is_intact(digest, file):
-                reason = f"the content {short_digest(digest)} was removed while this import ran"
-                raise self._storage.error(f"{reason}; import again")
-        self.list_again(contents)
-
-    def list_again(self, missing: Files) -> list[str]:
-        """List existing contents that are not, or no longer, in the table's log; return which.
-
-        Tools that read the log then find them too. Unreadable contents are skipped.
-        """
-        added = []
-        for digest, file in missing.items():
-            if self._storage.exists(f"{_TABLE}/{file.path}") and self.is_intact(digest, file):
-                num_rows = len(self.opened(digest, file)(["hash"]))
-                added.append(add_action(file, num_rows, {"digest": digest}, is_new=False))
-        if added:
-            self.table.prepare()
-            self.table.commit(added)
-        return sorted(str(action.partition_values["digest"]) for action in added)
-
-    def _listed(self, digest: str) -> set[str]:
-        """Return the paths of the files that the table lists for a content.
-
-        This reads the table's log. New contents have no folder, so they are not looked up here.
-        """
-        self.table.current()
-        return {file.path for file in self.table.files() if file.partition == digest}
+            self.table.change(plan)
+            self.refresh()
 
 
 def _schema(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Schema:
@@ -223,22 +223,6 @@ def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
         place = rows.schema.get_field_index(name)
         rows = rows.set_column(place, name, rows[name].dictionary_encode())
     return rows
-
-
-def _new_file(folder: str, data: pa.Buffer, in_folder: Mapping[str, FileStat]) -> StoredFile:
-    """Describe the file of a content that the table does not list.
-
-    The name differs from that of an old file, left by a killed import or of a content that no row
-    names, because a vacuum may be about to delete that. Concurrent imports still find the same
-    name.
-    """
-    fresh_since = time() - FRESH_SECONDS
-    for number in count():
-        file = named_by_bytes(f"{folder}{number}-" if number else folder, data)
-        existing = in_folder.get(file.path.removeprefix(folder))
-        if existing is None or existing.written_at > fresh_since:
-            break
-    return file
 
 
 # -- reading contents into memory
@@ -275,8 +259,7 @@ _CODED = [
 class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
-    - files: Those of the contents.
-    - history: Used for advice about damaged contents, which CatalogError includes.
+    - history: Its contents are those that the store should have; errors advise how to replace one.
     - held: The rows of contents that are in memory and need not be read. A pickled reader reads
       without them.
     """
@@ -285,25 +268,21 @@ class ContentReader:
         self,
         location: str,
         specs: SpecsTable,
-        files: Files,
         history: History,
         held: Mapping[str, pa.Table] | None = None,
     ) -> None:
         self._held = held or {}
         self._location = location
         self._specs = specs
-        self._files = files
         self._history = history
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ContentReader, (self._location, self._specs, self._files, self._history)
+        return ContentReader, (self._location, self._specs, self._history)
 
     def has(self, digest: str) -> bool:
         """Return whether a revision needs a content, and the store has it undamaged."""
-        is_needed = digest in self._files or digest in self._history.digests
-        return is_needed and (
-            digest == NOTHING or self._specs.is_intact(digest, self._files.get(digest))
-        )
+        is_needed = digest in self._history.digests
+        return is_needed and (digest == NOTHING or self._specs.is_intact(digest))
 
     def side(self, digest: str) -> Side:
         """Read a content with its dependencies."""
@@ -347,7 +326,7 @@ class ContentReader:
             return
         with translated(self._location):
             try:
-                yield self._specs.opened(digest, self._files.get(digest))
+                yield self._specs.opened(digest)
             except DamagedContent as error:
                 advice = how_to_mend(self._history, digest)
                 raise CatalogError(self._location, f"{error.reason}; {advice}") from None

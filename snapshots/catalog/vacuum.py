@@ -8,7 +8,7 @@ Files that are already out of use are deleted before any file is written, so tha
 a full disk.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import CatalogTable, Mark
+from snapshots.catalog.delta import Actions, CatalogTable, Mark, TableFile, remove_action
 from snapshots.catalog.history_tables import HistoryTables, are_of, texts_of
-from snapshots.catalog.removal import Contents
+from snapshots.catalog.revisions_table import RevisionsTable
+from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import FileStat, translated
 from snapshots.errors import InvalidArgument
 from snapshots.sources.reports import Progress, Report
+from snapshots.tables import TABLES
 
 MIN_AGE = timedelta(hours=1)
 MAX_AGE = timedelta(days=7)
@@ -41,7 +43,7 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     - files: The deleted files, by table.
     - num_bytes: Their sizes, by table.
     - struck_off: The contents that no row names and whose grace period starts now.
-    - relisted: The contents that rows name and that were missing from the table's log.
+    - relisted: The contents that rows name and that were not listed.
     - num_pairs: The number of removed pairs that are no longer neighbours.
     - num_rows: The number of removed rows of changes and hashes of pairs that were removed earlier.
     """
@@ -87,8 +89,9 @@ class _Vacuum:
         self, catalog: Catalog, older_than: timedelta, progress: Progress, dry_run: bool
     ) -> None:
         self._catalog = catalog
-        self._contents = Contents(catalog.location)
-        self._history = HistoryTables(self._contents.storage)
+        self._rows = RevisionsTable(catalog.storage)
+        self._specs = SpecsTable(catalog.storage)
+        self._history = HistoryTables(catalog.storage)
         self._hours = older_than // timedelta(hours=1)
         self._until = time() - older_than.total_seconds()
         self._progress = progress
@@ -97,11 +100,8 @@ class _Vacuum:
 
     def run(self) -> Vacuumed:
         self._delete_unused()
-        # Recent files may belong to an import that has not named them yet.
-        struck = self._contents.strike_off(
-            lambda file: file.added_at < self._until, dry_run=self._dry_run
-        )
-        relisted = () if self._dry_run else tuple(self._contents.relist())
+        struck = self._strike_off()
+        relisted = set() if self._dry_run else self._specs.list_again(self._digests_of_rows())
         num_rows, num_pairs = self._drop_changes(), self._forget_pairs()
         if not self._dry_run:
             self._history.merge()
@@ -113,11 +113,41 @@ class _Vacuum:
                 name: sum(file.size for file in files.values())
                 for name, files in self._files.items()
             },
-            struck_off=tuple(sorted({file.partition or "" for file in struck})),
-            relisted=relisted,
+            struck_off=tuple(sorted(struck)),
+            relisted=tuple(sorted(relisted)),
             num_pairs=num_pairs,
             num_rows=num_rows,
         )
+
+    # A content is needed if a row names it. Others are first unlisted in the table's log, which
+    # starts their grace period. Their files remain until a vacuum after that, for imports and
+    # servers that still know the rows.
+
+    def _strike_off(self) -> Set[str]:
+        """Unlist the contents that no row names, and return them.
+
+        Recent ones may belong to an import that has not named them yet. One that an import names at
+        this moment is listed again, by that import or below.
+        """
+        struck: set[str] = set()
+
+        def plan(files: Sequence[TableFile]) -> Actions:
+            named = self._digests_of_rows()
+            gone = [
+                file
+                for file in files
+                if file.partition not in named and file.added_at < self._until
+            ]
+            struck.clear()
+            struck.update(file.partition or "" for file in gone)
+            return () if self._dry_run else [remove_action(file, "digest") for file in gone]
+
+        self._specs.table.change(plan)
+        return struck
+
+    def _digests_of_rows(self) -> Set[str]:
+        self._rows.refresh()
+        return self._rows.digests
 
     # A server that has not refreshed may still consider a pair stored. Therefore a vacuum only
     # removes the pair; its rows in `changes` and `hashes` are removed by the next vacuum.
@@ -165,14 +195,7 @@ class _Vacuum:
         return None
 
     def _delete_unused(self) -> None:
-        history = self._history
-        tables = [
-            self._contents.rows.table,
-            self._contents.table,
-            history.table,
-            history.changes,
-            history.hashes,
-        ]
+        tables = [CatalogTable(self._catalog.storage, *table) for table in TABLES.items()]
         for number, table in enumerate(tables):
             self._progress("looking for files", number, len(tables))
             unused = self._deletable(table)
@@ -182,15 +205,17 @@ class _Vacuum:
 
     def _deletable(self, table: CatalogTable) -> dict[str, FileStat]:
         """Return the files in a table's folder that have been out of use for long enough."""
-        existing = self._contents.storage.find(table.name)
+        existing = self._catalog.storage.find(table.name)
         unused = table.out_of_use(self._hours)
-        # Read last, so that files that rows name by now are preserved.
-        self._contents.rows.refresh()
-        named = self._contents.rows.named_files
+        # Read last, so that contents that rows name by now are preserved.
+        self._specs.refresh()
+        missing = {f"digest={it}" for it in self._digests_of_rows() - self._specs.files.keys()}
         return {
             path: file
             for path, file in existing.items()
-            if (path in unused and path not in named and path.endswith(_WRITTEN))
+            if (
+                path in unused and path.endswith(_WRITTEN) and path.partition("/")[0] not in missing
+            )
             or (path.endswith(_UNFINISHED) and file.written_at < self._until)
         }
 
@@ -199,5 +224,5 @@ class _Vacuum:
             return
         paths = [f"{table}/{path}" for path in files]
         with ThreadPoolExecutor(_DELETERS) as pool:
-            for number, _ in enumerate(pool.map(self._contents.storage.remove, paths), 1):
+            for number, _ in enumerate(pool.map(self._catalog.storage.remove, paths), 1):
                 self._progress(f"deleting files of {table}", number, len(paths))

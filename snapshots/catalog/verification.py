@@ -6,6 +6,7 @@ counts of its revisions. Each pair of neighbours must have as many changes as th
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, get_origin
 
@@ -22,8 +23,6 @@ from snapshots.catalog.history_tables import (
     are_of,
     texts_of,
 )
-from snapshots.catalog.recipes_tables import RECIPES_TABLES
-from snapshots.catalog.removal import Contents, unnamed
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_mend
 from snapshots.catalog.storage import RESTORE, reason_of, translated
 from snapshots.contents import Content
@@ -33,14 +32,13 @@ from snapshots.history import Pair
 from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, RevisionInfo, Spec
 from snapshots.sources.reports import Progress, Report
 from snapshots.spack.names import ROOT_STACK
-from snapshots.tables import SPEC_ROWS, StoredFile, split_by_cache
+from snapshots.tables import SPEC_ROWS, TABLES, split_by_cache
 from snapshots.texts import counted, short_digest, short_pair, size
 from snapshots.workers import mapping
 
 # -- findings
 
 VACUUM = "'cachelog vacuum' deletes it later"
-LIST_AGAIN = "'cachelog vacuum' lists it again"
 FILL = "'cachelog history fill' compares them"
 
 _SHOWN = 20
@@ -121,10 +119,9 @@ def _edges(lists: pa.ListArray) -> list[Any]:
 
 
 class UnreadContent(msgspec.Struct, frozen=True):
-    """A content, its file if it is known, and the rows that name it."""
+    """A content, and the rows that name it."""
 
     digest: str
-    file: StoredFile | None
     rows: Sequence[RevisionInfo]
     how_to_mend: str
 
@@ -143,7 +140,7 @@ def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
         return Read((), 0)
     try:
         with translated(place):
-            rows = specs.opened(content.digest, content.file)(SPEC_ROWS.names)
+            rows = specs.opened(content.digest)(SPEC_ROWS.names)
         actual = content_of(rows)
         digest = actual.digest
     except DamagedContent as error:
@@ -206,8 +203,6 @@ def _replace(content: UnreadContent) -> str:
 
 # -- the entire catalog
 
-_TABLES = ("revisions", "specs", *HISTORY_TABLES, *RECIPES_TABLES)
-
 
 def verify(
     location: str,
@@ -229,7 +224,6 @@ def verify(
 class _Verification:
     def __init__(self, location: str, progress: Progress) -> None:
         self._catalog = Catalog(location)
-        self._contents = Contents(location)
         self._progress = progress
         self._findings: list[Finding] = []
         self._num_specs = self._num_contents = 0
@@ -245,7 +239,7 @@ class _Verification:
             self._findings.append(Finding("revisions", reason, RESTORE))
         else:
             self._read_contents(jobs, cluster)
-            self._findings += self._inconsistencies()
+            self._findings += self._unused_files()
             self._findings += self._wrong_pairs()
         history = self._catalog.history
         return Verified(
@@ -257,9 +251,9 @@ class _Verification:
         )
 
     def _broken_logs(self) -> Iterator[Finding]:
-        for name in _TABLES:
+        for name in TABLES:
             advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
-            if path := TableLog(self._contents.storage, name).broken_commit():
+            if path := TableLog(self._catalog.storage, name).broken_commit():
                 yield Finding(f"log of {name}", f"{path} is not a commit of a Delta table", advice)
 
     def _read_contents(self, jobs: int | None, cluster: str | None) -> None:
@@ -268,12 +262,10 @@ class _Verification:
         for row in history.rows:
             rows.setdefault(row.digest, []).append(row)
         contents = [
-            UnreadContent(
-                digest, self._catalog.file_of(digest), naming, how_to_mend(history, digest)
-            )
+            UnreadContent(digest, naming, how_to_mend(history, digest))
             for digest, naming in rows.items()
         ]
-        read_one = partial(read_content, SpecsTable(self._contents.storage))
+        read_one = partial(read_content, SpecsTable(self._catalog.storage))
         self._progress("reading contents", 0, len(contents))
         with mapping(read_one, location, contents, jobs=jobs, cluster=cluster) as reads:
             for read in reads:
@@ -282,31 +274,27 @@ class _Verification:
                 self._findings += read.findings
                 self._progress("reading contents", self._num_contents, len(contents))
 
-    def _inconsistencies(self) -> Iterator[Finding]:
-        """Yield inconsistencies between named, listed and existing files of contents."""
-        try:
-            listed = self._contents.listed()
-        except CatalogError:
-            return  # its log is broken, which is reported already
-        named = self._contents.named()
-        digests = {item.partition for item in listed}
-        if unlisted := [item for item in named if item != NOTHING and item not in digests]:
-            reason = f"{counted(len(unlisted), 'content')} that rows name: only cachelog finds them"
-            yield Finding("specs", reason, LIST_AGAIN, is_damage=False)
-        if unused := unnamed(listed, named):
-            taken = size(sum(item.size for item in unused))
+    def _unused_files(self) -> Iterator[Finding]:
+        """Yield the files of contents that no row needs."""
+        with suppress(CatalogError):  # its log is broken, which is reported already
+            self._catalog.specs.refresh()
+        listed = self._catalog.specs.files
+        named = {row.digest for row in self._catalog.history.rows}
+        unused = [file for digest in listed.keys() - named for file in listed[digest]]
+        if unused:
+            taken = size(sum(file.size for file in unused))
             reason = f"{counted(len(unused), 'file')} of contents that no row names, {taken}"
             yield Finding("specs", reason, VACUUM, is_damage=False)
-        known_paths = {item.path for item in listed} | self._contents.rows.named_files
-        existing = self._contents.storage.data_files("specs", (".parquet", ".tmp"))
-        stray = [file.size for path, file in existing.items() if path not in known_paths]
+        paths = {file.path for files in listed.values() for file in files}
+        existing = self._catalog.storage.data_files("specs", (".parquet", ".tmp"))
+        stray = [file.size for path, file in existing.items() if path not in paths]
         if stray:
             reason = f"{counted(len(stray), 'file')} out of use, {size(sum(stray))}"
             yield Finding("specs", reason, VACUUM, is_damage=False)
 
     def _wrong_pairs(self) -> Iterator[Finding]:
         """Yield the pairs that have other numbers of changes than their counts say."""
-        history = HistoryTables(self._contents.storage)
+        history = HistoryTables(self._catalog.storage)
         try:
             history.refresh()
             pairs = self._catalog.history.pairs

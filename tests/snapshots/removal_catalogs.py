@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog import delta
+from snapshots.catalog import vacuum as vacuums
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.removal import Removal, plan, remove
 from snapshots.catalog.vacuum import Vacuumed, vacuum
@@ -50,6 +51,14 @@ def drop(catalog: Catalog, *refs: str) -> Removal:
     """Remove revisions."""
     catalog.refresh()
     return remove(catalog, plan(catalog, map(catalog.history.resolve, refs)))
+
+
+def drop_unlisted(catalog: Catalog, *refs: str) -> str:
+    """Remove revisions, and unlist their only content by a vacuum; return its digest."""
+    (digest,) = drop(catalog, *refs).contents
+    with mock.patch.object(vacuums, "time", return_value=time() + 2 * 3_600):
+        assert digest in clean(catalog).struck_off
+    return digest
 
 
 def clean(catalog: Catalog, older_than: timedelta = HOUR) -> Vacuumed:

@@ -119,9 +119,7 @@ def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[s
             f"a vacuum after {_duration(grace)} deletes the files"
         )
     if done.relisted:
-        lines.append(
-            f"{counted(len(done.relisted), 'content')} {would}listed again for other tools"
-        )
+        lines.append(f"{counted(len(done.relisted), 'content')} {would}listed again")
     if done.num_pairs or done.num_rows:
         lines.append(
             f"{counted(done.num_pairs, 'pair')} of former neighbours and "

@@ -56,10 +56,11 @@ def published(
 
 
 def stored(catalog: Path) -> tuple[set[str], set[RevisionInfo], set[Any]]:
-    """Return the files of contents, all rows of revisions, and the stored pairs."""
+    """Return the checksums of contents, all rows of revisions, and the stored pairs."""
     opened = Catalog(str(catalog))
     opened.refresh(missing_ok=True)
-    files = {file.path for file in map(opened.file_of, opened.history.digests) if file}
+    opened.specs.refresh()
+    files = {file.path[-29:] for files in opened.specs.files.values() for file in files}
     rows = {replace(row, published_at=MOMENT) for row in opened.history.revisions}
     return files, rows, set(opened.changes.counts)
 

@@ -27,6 +27,7 @@ from tests.snapshots.importers import specs_of
 from tests.snapshots.removal_catalogs import (
     clean,
     drop,
+    drop_unlisted,
     flip,
     grow_old,
     hours_ago,
@@ -90,7 +91,7 @@ def test_empty_catalog(catalog: Catalog) -> None:
 def test_files_out_of_use_are_no_damage(catalog: Catalog) -> None:
     """They are a finding until a vacuum has run."""
     with hours_ago():
-        drop(catalog, "develop")
+        drop_unlisted(catalog, "develop")
     Path(catalog.location, "specs", ".1.tmp").write_bytes(b"half")
     grow_old(catalog)
     ((damaged, text),) = findings(catalog)
@@ -104,20 +105,21 @@ def test_files_out_of_use_are_no_damage(catalog: Catalog) -> None:
 def test_contents_without_a_row_are_no_damage(catalog: Catalog) -> None:
     """A killed import leaves them behind."""
     content = a_snapshot(specs_of(30)).content
-    SpecsTable(catalog.storage).write([ContentRows(content.digest, content.table())], {})
+    SpecsTable(catalog.storage).write([ContentRows(content.digest, content.table())])
     ((damaged, text),) = findings(catalog)
     assert not damaged
     assert "1 file of contents that no row names" in text
 
 
-def test_contents_missing_in_the_log_are_no_damage(catalog: Catalog) -> None:
-    """Only cachelog finds such contents; a vacuum lists them again."""
+def test_unlisted_content(catalog: Catalog) -> None:
+    """It is missing until a vacuum lists it again."""
     digest = catalog.history.resolve("v1.0").digest
     table(catalog, "specs").delete(f"digest = '{digest}'")
-    ((damaged, text),) = findings(catalog)
-    assert not damaged
-    assert "1 content that rows name: only cachelog finds them" in text
-    clean(catalog)
+    grow_old(catalog)
+    (damaged, text), _ = findings(catalog)
+    assert damaged
+    assert f"content {digest[:12]}: is missing; import the same again" in text
+    assert clean(catalog).relisted == (digest,)
     assert findings(catalog) == []
 
 
@@ -132,23 +134,14 @@ def test_catalog_without_history_tables(catalog: Catalog) -> None:
 def rewrite_row(catalog: Catalog, **facts: object) -> None:
     """Add a row that contradicts an earlier row of the same content."""
     row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
-    rows = RevisionsTable(catalog.storage)
-    rows.refresh()
-    rows.append([row], rows.files)
+    RevisionsTable(catalog.storage).append([row])
 
 
 def write_other_content(catalog: Catalog) -> None:
     """Write the rows of one content under the digest of another, with valid checksums."""
     digest = catalog.history.resolve("develop").digest
     other = a_snapshot(specs_of(50)).content
-    specs = SpecsTable(catalog.storage)
-    file = catalog.file_of(digest)
-    assert file is not None
-    files = specs.write([ContentRows(digest, other.table())], {digest: file})
-    rows = RevisionsTable(catalog.storage)
-    rows.refresh()
-    row = replace(catalog.history.resolve("develop"), taken_at=day(40))
-    rows.append([row], files)
+    SpecsTable(catalog.storage).write([ContentRows(digest, other.table())])
 
 
 def content_file(catalog: Catalog) -> Path:
@@ -170,10 +163,9 @@ def file_of(catalog: Catalog, name: str) -> Path:
 
 def write_rows(catalog: Catalog, rows: pa.Table, digest: str) -> None:
     """Publish a content whose rows are not checked."""
-    specs = SpecsTable(catalog.storage)
-    files = specs.write([ContentRows(digest, rows)], {})
+    SpecsTable(catalog.storage).write([ContentRows(digest, rows)])
     row = replace(a_revision("main", 60), digest=digest, num_specs=len(rows), num_stacks=1)
-    RevisionsTable(catalog.storage).append([row], files)
+    RevisionsTable(catalog.storage).append([row])
 
 
 def write_nulls(catalog: Catalog, fact: str) -> None:
@@ -216,7 +208,7 @@ def break_log(catalog: Catalog) -> None:
     ("damage", "pattern"),
     [
         (lambda catalog: flip(content_file(catalog)), "does not have the bytes.*import the same"),
-        (lambda catalog: content_file(catalog).unlink(), "content [0-9a-f]{12}: is damaged.*same"),
+        (lambda catalog: content_file(catalog).unlink(), "content [0-9a-f]{12}: is missing.*same"),
         (replace_by_folder, "content [0-9a-f]{12}: .* is not a file; try again"),
         (partial(write_nulls, fact="name"), "its rows are not specs: .*import the same again"),
         (write_twice, "1 hashes appear in it twice; remove its revisions"),
@@ -289,7 +281,7 @@ def test_missing_content(tmp_path: Path) -> None:
     """Only the content without specs is read without a file."""
     specs = SpecsTable(Storage(parse_location(str(tmp_path))))
     for digest, is_found in ((NOTHING, True), (digest_of("missing"), False)):
-        read = read_content(specs, UnreadContent(digest, None, (), "restore it"))
+        read = read_content(specs, UnreadContent(digest, (), "restore it"))
         assert read.num_specs == 0
         texts = [] if is_found else [f"content {digest[:12]}: is missing; restore it"]
         assert [str(finding) for finding in read.findings] == texts

@@ -3,14 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from hypothesis import given
 from msgspec.structs import replace
 
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.parquet import to_parquet
 from snapshots.catalog.specs_table import ContentReader, SpecsTable, how_to_mend
 from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, ContentRows
@@ -37,7 +35,8 @@ def written(folder: Path, *contents: Content) -> ContentReader:
     """Write contents into a folder, and return a reader of them."""
     specs = SpecsTable(Storage(parse_location(str(folder))))
     rows = [ContentRows(content.digest, content.table()) for content in contents]
-    return ContentReader(str(folder), specs, specs.write(rows, {}), History())
+    specs.write(rows)
+    return ContentReader(str(folder), specs, History())
 
 
 def assert_equal(first: Frame, second: Frame) -> None:
@@ -90,8 +89,8 @@ def test_file_without_a_column(tmp_path: Path, missing: str) -> None:
     content = Content.of([full_spec("a")])
     specs = SpecsTable(Storage(parse_location(str(tmp_path))))
     rows = content.table().drop_columns([missing])
-    files = specs.write([ContentRows(content.digest, rows)], {})
-    (spec,) = specs.opened(content.digest, files[content.digest])(SPEC_ROWS.names).to_pylist()
+    specs.write([ContentRows(content.digest, rows)])
+    (spec,) = specs.opened(content.digest)(SPEC_ROWS.names).to_pylist()
     assert spec[missing] is None
     assert spec["hash"] == full_spec("a").hash
 
@@ -104,14 +103,6 @@ def test_damaged_file(tmp_path: Path) -> None:
     flip(file)
     with pytest.raises(CatalogError, match=f"{content.digest[:12]} is damaged: .*{file.name}"):
         reader.frame(content.digest)
-
-
-def test_equal_contents_have_equal_bytes() -> None:
-    """Two imports of the same content write the same file."""
-    specs = [a_spec(str(number), name=f"package-{number % 3}") for number in range(9)]
-    first, second = (to_parquet(Content.of(some).table()) for some in (specs, specs[::-1]))
-    assert isinstance(first, pa.Buffer)
-    assert first.equals(second)
 
 
 def revision(number: int, label: str, kind: str) -> RevisionInfo:

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.parquet import from_parquet, named_by_bytes, to_parquet
-from snapshots.catalog.storage import Storage, checksum, reason_of, translated
+from snapshots.catalog.parquet import check_bytes, from_parquet, new_path, to_parquet
+from snapshots.catalog.storage import Storage, reason_of, translated
 from snapshots.errors import CatalogError
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
@@ -84,10 +84,8 @@ def test_interrupted_write(
 def test_columns_of_a_parquet_file() -> None:
     """The requested columns that exist are read; all of them by default."""
     data = to_parquet(TABLE)
-    file = named_by_bytes("prefix-", data)
-    assert (file.size, file.checksum) == (data.size, checksum(data))
-    assert from_parquet(file.path, data) == TABLE
-    assert from_parquet(file.path, data, ["b", "later"], file) == TABLE.select(["b"])
+    assert from_parquet("file", data) == TABLE
+    assert from_parquet("file", data, ["b", "later"]) == TABLE.select(["b"])
 
 
 @pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet at all", b"PAR1" * 9])
@@ -98,12 +96,13 @@ def test_damaged_file_of_another_tool(data: bytes) -> None:
 
 
 def test_checksum_in_the_name() -> None:
-    """A file with other bytes is refused, even if it is a Parquet file."""
+    """A file with other bytes than its name says is refused, even if it is a Parquet file."""
     sink = pa.BufferOutputStream()
     pq.write_table(TABLE.slice(1), sink)
-    path = named_by_bytes("", to_parquet(TABLE)).path
+    path = new_path("folder/", to_parquet(TABLE))
+    check_bytes(path, to_parquet(TABLE))
     with pytest.raises(pa.ArrowInvalid, match=f"{path} does not have the bytes that were written"):
-        from_parquet(path, sink.getvalue())
+        check_bytes(path, sink.getvalue())
 
 
 def test_pipes_are_refused(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from msgspec.structs import replace
 
 from snapshots.catalog import delta, parquet
 from snapshots.catalog.delta import CatalogTable, TableFile, TableLog, add_action, files_to_merge
-from snapshots.catalog.parquet import named_by_bytes, to_parquet
+from snapshots.catalog.parquet import new_path, to_parquet
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
-from snapshots.tables import StoredFile
 
 SCHEMA = pa.schema({"key": pa.string(), "value": pa.int64()})
 
@@ -27,13 +26,12 @@ def table(storage: Storage, partition: str | None = None) -> CatalogTable:
     return CatalogTable(storage, "things", SCHEMA, partition)
 
 
-def add(storage: Storage, to: CatalogTable, value: int) -> StoredFile:
+def add(storage: Storage, to: CatalogTable, value: int) -> None:
     """Write a file of one row, and commit it."""
     data = to_parquet(pa.table({"key": ["a"], "value": [value]}, schema=SCHEMA))
-    file = named_by_bytes("", data)
-    storage.write(f"things/{file.path}", data)
-    to.commit([add_action(file, 1, {})])
-    return file
+    path = new_path("", data)
+    storage.write(f"things/{path}", data)
+    to.commit([add_action(path, data.size, 1, {})])
 
 
 def values(storage: Storage) -> list[int]:
