@@ -118,7 +118,10 @@ class ComparisonSummary:
       that both sides have.
     - packages_versions_changed: Packages with different versions that were neither upgraded nor
       downgraded.
-    - packages_rebuilt: Packages with the same versions, but different hashes.
+    - packages_builds_changed: Packages with the same versions, some of whose specs were added, and
+      others removed.
+    - packages_more_builds: Packages with the same versions whose specs were only added.
+    - packages_fewer_builds: Packages with the same versions whose specs were only removed.
     - packages_changed: Packages with the same hashes, but different facts.
     - packages_unchanged: Packages without changes.
     - specs_added: Hashes only in head.
@@ -148,7 +151,9 @@ class ComparisonSummary:
     packages_upgraded: int
     packages_downgraded: int
     packages_versions_changed: int
-    packages_rebuilt: int
+    packages_builds_changed: int
+    packages_more_builds: int
+    packages_fewer_builds: int
     packages_changed: int
     packages_unchanged: int
     specs_added: int

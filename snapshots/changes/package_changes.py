@@ -85,7 +85,9 @@ class PackageChangeKind(Enum):
     - DOWNGRADED: The newest version fell, on an architecture or in a stack that both have.
     - VERSIONS_CHANGED: The set of versions differs, and the package is neither upgraded nor
       downgraded, as to or from a git ref that represents no version.
-    - REBUILT: The same versions, other hashes.
+    - BUILDS_CHANGED: The same versions; specs were added, and others removed.
+    - MORE_BUILDS: The same versions; specs were only added.
+    - FEWER_BUILDS: The same versions; specs were only removed.
     - CHANGED: The same hashes, other facts about them.
     """
 
@@ -96,7 +98,9 @@ class PackageChangeKind(Enum):
     UPGRADED = "upgraded"
     DOWNGRADED = "downgraded"
     VERSIONS_CHANGED = "versions_changed"
-    REBUILT = "rebuilt"
+    BUILDS_CHANGED = "builds_changed"
+    MORE_BUILDS = "more_builds"
+    FEWER_BUILDS = "fewer_builds"
     CHANGED = "changed"
 
 
@@ -245,7 +249,7 @@ def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges
     is_before, is_after = before.num_specs > 0, after.num_specs > 0
     places = rows_where((added + removed + changed > 0) | (is_before != is_after))
     specs = np.stack([counts[places] for counts in (added, removed, changed)])
-    kinds = _kinds(before, after, places, rebuilt=(specs[0] + specs[1]) > 0)
+    kinds = _kinds(before, after, places, specs)
     downgraded = np.flatnonzero(kinds == code_of(PackageChangeKind.DOWNGRADED))
     elsewhere = downgraded[~_are_downgraded(pairing, names, places[downgraded])]
     kinds[elsewhere] = code_of(PackageChangeKind.VERSIONS_CHANGED)
@@ -253,9 +257,9 @@ def list_package_changes(pairing: Pairing, names: CommonNames) -> PackageChanges
 
 
 def _kinds(
-    before: PackageTotals, after: PackageTotals, places: Codes, *, rebuilt: Mask
+    before: PackageTotals, after: PackageTotals, places: Codes, specs: Numbers
 ) -> npt.NDArray[np.int8]:
-    """Return the kind of change of each of the packages."""
+    """Return the kind of change of each of the packages; ``specs`` are numbers by kind."""
     is_before, is_after = before.num_specs[places] > 0, after.num_specs[places] > 0
     in_both = np.flatnonzero(is_before & is_after)
     in_both = in_both[_versions_differ(before, after, places[in_both])]
@@ -263,7 +267,7 @@ def _kinds(
         number: (place_in_order(before.newest(place)), place_in_order(after.newest(place)))
         for number, place in zip(in_both.tolist(), places[in_both].tolist(), strict=True)
     }
-    return package_kinds(is_before, is_after, rebuilt, newest)
+    return package_kinds(is_before, is_after, specs[0] > 0, specs[1] > 0, newest)
 
 
 def _are_downgraded(pairing: Pairing, names: CommonNames, places: Codes) -> Mask:
@@ -314,17 +318,20 @@ def _newest(
 def package_kinds(
     was_there: Mask,
     is_there: Mask,
-    came_or_went: Mask,
+    has_added: Mask,
+    has_removed: Mask,
     newest: Mapping[int, tuple[VersionKey | None, VersionKey | None]],
 ) -> npt.NDArray[np.int8]:
     """Return the codes of the first kind that applies to each of some packages.
 
-    ``came_or_went`` marks packages with added or removed specs. ``newest`` contains the newest
+    ``has_added`` and ``has_removed`` mark packages with such specs. ``newest`` contains the newest
     version before and after of packages whose versions differ, by their numbers; None if it has no
     place in the order.
     """
-    codes = code_of(PackageChangeKind.REBUILT), code_of(PackageChangeKind.CHANGED)
-    kinds = np.where(came_or_went, *codes).astype(np.int8)
+    kinds = np.full(len(was_there), code_of(PackageChangeKind.CHANGED), np.int8)
+    kinds[has_removed] = code_of(PackageChangeKind.FEWER_BUILDS)
+    kinds[has_added] = code_of(PackageChangeKind.MORE_BUILDS)
+    kinds[has_added & has_removed] = code_of(PackageChangeKind.BUILDS_CHANGED)
     for number, (old, new) in newest.items():
         kind = PackageChangeKind.VERSIONS_CHANGED
         if old is not None and new is not None and old != new:

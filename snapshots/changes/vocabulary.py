@@ -250,11 +250,13 @@ PACKAGE_KINDS = {
     PackageChangeKind.UPGRADED: "upgraded",
     PackageChangeKind.DOWNGRADED: "downgraded",
     PackageChangeKind.VERSIONS_CHANGED: "other versions",
-    PackageChangeKind.REBUILT: "other builds",
+    PackageChangeKind.BUILDS_CHANGED: "other builds",
+    PackageChangeKind.MORE_BUILDS: "more builds",
+    PackageChangeKind.FEWER_BUILDS: "fewer builds",
     PackageChangeKind.CHANGED: "other facts",
 }
-"""What happened to a package. With "other versions", the newest version is the same; with "other
-builds", all versions are, and specs were rebuilt, replaced, added or removed."""
+"""What happened to a package. With "other versions", the newest version is the same; with other,
+more or fewer builds, all versions are."""
 
 
 # -- specs

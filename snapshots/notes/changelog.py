@@ -98,7 +98,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     packages_upgraded: int
     packages_downgraded: int
     packages_versions_changed: int
-    packages_rebuilt: int
+    packages_builds_changed: int
+    packages_more_builds: int
+    packages_fewer_builds: int
     packages_changed: int
     packages_unchanged: int
     specs_added: int
@@ -219,7 +221,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     """The changes from base to head, in sections; empty sections are omitted.
 
     If ``only`` narrows the notes, all fields except ``base`` and ``head`` describe only the specs
-    in scope. The keys of ``packages`` are values of Section, those of ``stacks`` are values of
+    in scope. The keys of ``packages`` are values of PackageChangeKind, those of ``stacks`` of
     StackChangeKind. ``causes`` has those that explain the most specs first. ``why_unknown`` states
     why the causes of some rebuilds are unknown; None if all are known. ``ambiguous`` has the specs
     for which only the hash could determine which spec replaced which. ``commits`` are those between
@@ -368,15 +370,15 @@ def _packages(
     reasons = _reasons_by_package(comparison, codes)
     facts = comparison.changed_facts()
     packages: dict[str, list[sections.ChangedPackage]] = {
-        section.value: [] for section in sections.Section
+        kind.value: [] for kind in PackageChangeKind
     }
     for change in changes:
         name = change.name
         entry = sections.ChangedPackage.of(
             change, replaced.get(name, {}), reasons.get(name, {}), facts.get(name, {})
         )
-        packages[sections.Section.of(change).value].append(entry)
-    return {section: entries for section, entries in packages.items() if entries}
+        packages[change.kind.value].append(entry)
+    return {kind: entries for kind, entries in packages.items() if entries}
 
 
 def _reasons_by_package(

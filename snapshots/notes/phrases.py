@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
 from snapshots.models import CauseKind
@@ -201,18 +202,18 @@ def specs_sentence(
     return Sentence("No spec was added, removed or rebuilt.")
 
 
-_STEPS = (sections.Section.UPGRADED, sections.Section.DOWNGRADED)
+_STEPS = (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED)
 
 
 def packages_sentence(packages: dict[str, list[sections.ChangedPackage]]) -> Sentence | None:
     """Return a sentence about the changes of packages; it names the packages if they are few."""
     clauses = []
-    for section in (sections.Section.ADDED, sections.Section.REMOVED, *_STEPS):
-        if entries := packages.get(section.value):
-            clause = [_were(len(entries), section.value)]
+    for kind in (PackageChangeKind.ADDED, PackageChangeKind.REMOVED, *_STEPS):
+        if entries := packages.get(kind.value):
+            clause = [_were(len(entries), kind.value)]
             if len(entries) <= _FEW:
                 named = (
-                    _version_step(entry) if section in _STEPS else [Name(entry.name)]
+                    _version_step(entry) if kind in _STEPS else [Name(entry.name)]
                     for entry in entries
                 )
                 clause += [" (", *enumerated(named), ")"]
@@ -220,15 +221,15 @@ def packages_sentence(packages: dict[str, list[sections.ChangedPackage]]) -> Sen
     return Sentence("Of the packages, ", *enumerated(clauses), ".") if clauses else None
 
 
-def version_steps(entry: sections.ChangedPackage, section: str) -> Sentence:
+def version_steps(entry: sections.ChangedPackage, kind: str) -> Sentence:
     """Return the changes of a package's versions, beginning with that of its newest version.
 
-    ``section`` is the value of the Section; only upgraded and downgraded packages begin with the
-    newest version. A version that others replaced is not listed as removed, and those are not
+    ``kind`` is the value of a PackageChangeKind; only upgraded and downgraded packages begin with
+    the newest version. A version that others replaced is not listed as removed, and those are not
     listed as added.
     """
     before, after = entry.newest_before or "", entry.newest_after or ""
-    moved = sections.Section(section) in _STEPS
+    moved = PackageChangeKind(kind) in _STEPS
     replaced = {
         version: others
         for version, others in entry.versions_replaced.items()

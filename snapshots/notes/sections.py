@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from enum import Enum
 from typing import Any, Self
 
 import msgspec
@@ -28,35 +27,6 @@ from snapshots.recipes.effects import CauseCommit, CommitEffect, CommitLevel, Re
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import is_older
 from snapshots.texts import counted
-
-
-class Section(Enum):
-    """The section of release notes that lists a package, in the order of the sections.
-
-    The section of a package with the same versions and other hashes depends on the hashes: REBUILT
-    if some were added and some removed, MORE_BUILDS if they were only added, FEWER_BUILDS if they
-    were only removed.
-    """
-
-    ADDED = "added"
-    UPGRADED = "upgraded"
-    DOWNGRADED = "downgraded"
-    VERSIONS_CHANGED = "versions_changed"
-    REMOVED = "removed"
-    REBUILT = "rebuilt"
-    MORE_BUILDS = "more_builds"
-    FEWER_BUILDS = "fewer_builds"
-    CHANGED = "changed"
-
-    @classmethod
-    def of(cls, change: PackageChange) -> "Section":
-        """Return the section of a package's change."""
-        if change.kind is PackageChangeKind.REBUILT:
-            if not change.specs_removed:
-                return cls.MORE_BUILDS
-            if not change.specs_added:
-                return cls.FEWER_BUILDS
-        return cls(change.kind.value)
 
 
 class ChangedPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -11,6 +11,7 @@ from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sections, sentences
@@ -174,9 +175,7 @@ def variables(log: Changelog) -> dict[str, Any]:
     groups, num_unexplained = sections.explained(log.causes)
     largest, smaller = sections.leading(groups)
     return {name: getattr(log, name) for name in log.__struct_fields__} | {
-        "packages": {
-            section.value: log.packages.get(section.value, []) for section in sections.Section
-        },
+        "packages": {kind.value: log.packages.get(kind.value, []) for kind in PackageChangeKind},
         "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
         "is_changed": bool(log.packages or log.stacks),
         "num_packages_changed": _num_packages_changed(log),
@@ -192,11 +191,8 @@ def variables(log: Changelog) -> dict[str, Any]:
 
 def _num_packages_changed(log: Changelog) -> int:
     """Return the number of packages on both sides that differ in any way."""
-    counts = log.summary
-    versions = (
-        counts.packages_upgraded + counts.packages_downgraded + counts.packages_versions_changed
-    )
-    return versions + counts.packages_rebuilt + counts.packages_changed
+    on_one_side = {PackageChangeKind.ADDED.value, PackageChangeKind.REMOVED.value}
+    return sum(len(entries) for kind, entries in log.packages.items() if kind not in on_one_side)
 
 
 def _has_stack_totals(log: Changelog) -> bool:

@@ -104,7 +104,8 @@ def _entries(events: Events, by_kind: Numbers, num_after: Numbers) -> list[Packa
     kinds = package_kinds(
         was_there[places],
         num_after[places] > 0,
-        (by_kind[ADDED] + by_kind[REMOVED])[places] > 0,
+        by_kind[ADDED][places] > 0,
+        by_kind[REMOVED][places] > 0,
         {
             number: (versions[place].before, versions[place].after)
             for number, place in enumerate(places.tolist())

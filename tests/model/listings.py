@@ -287,5 +287,8 @@ def kind_by_versions(before: Sequence[Spec], after: Sequence[Spec]) -> str | Non
     if {spec.version for spec in before} != {spec.version for spec in after}:
         return "VERSIONS_CHANGED"
     if old.keys() != new.keys():
-        return "REBUILT"
+        added, removed = new.keys() - old.keys(), old.keys() - new.keys()
+        if added and removed:
+            return "BUILDS_CHANGED"
+        return "MORE_BUILDS" if added else "FEWER_BUILDS"
     return "CHANGED" if any(changed_fields(old[key], new[key]) for key in old) else None

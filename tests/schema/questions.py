@@ -63,7 +63,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
     id base {{ digest }} head {{ digest }} baseStack headStack leftOut releaseNotes
     summary {{
       packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
-      packagesRebuilt packagesChanged packagesUnchanged
+      packagesBuildsChanged packagesMoreBuilds packagesFewerBuilds packagesChanged packagesUnchanged
       specsAdded specsRemoved specsChanged specsUnchanged binariesReplaced
       numStacksAdded numStacksRemoved
       numPackagesBefore numPackagesAfter numSpecsBefore numSpecsAfter

@@ -91,7 +91,7 @@ def test_package_has_its_timeline(world: KnownCatalog) -> None:
     assert report["versions"] == [{"value": "1.14", "num_specs": 1}]
     seen = (facts_at(world, 1), facts_at(world, 5))
     assert (report["first_seen"], report["last_seen"]) == seen
-    assert (report["num_entries"], report["last_change"]["kind"]) == (3, "rebuilt")
+    assert (report["num_entries"], report["last_change"]["kind"]) == (3, "builds_changed")
 
 
 def test_name_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:

@@ -31,7 +31,6 @@ from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, Spec
 from snapshots.notes import changelog
 from snapshots.notes.changelog import ComparisonFilter
-from snapshots.notes.sections import Section
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.texts import counted, in_words, short_hash, single_value
@@ -184,8 +183,6 @@ def _counted(changes: Iterable[ReportedChange]) -> str:
 def package_headline(change: PackageChange) -> str:
     """Return the change of a package in words, such as 'upgraded 1.2 -> 1.3'."""
     kind = PACKAGE_KINDS[change.kind]
-    if change.kind is PackageChangeKind.REBUILT:
-        kind = in_words(Section.of(change).value)
     if change.kind in (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED):
         kind += f" {change.newest_before} -> {change.newest_after}"
     return kind

@@ -233,7 +233,7 @@ def _series_entry(
 
 def _weight(package: PackageCounts) -> tuple[int, bool]:
     """Return the sort key of a package: the number of changes; a mere rebuild comes last."""
-    return sum(_by_kind(package)), package.kind is not PackageChangeKind.REBUILT
+    return sum(_by_kind(package)), package.kind is not PackageChangeKind.BUILDS_CHANGED
 
 
 # -- a package

@@ -37,6 +37,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.twins import Twins
+from snapshots.changes.vocabulary import PACKAGE_KINDS
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.frames import queries
 from snapshots.frames.columns import rows_where
@@ -407,7 +408,8 @@ def _twins(scoped: ScopedComparison) -> Measured:
 def _all_measures() -> Iterator[tuple[str, Measure]]:
     for of_package in PackageChangeKind:
         name = of_package.value.replace("_", "-")
-        happened = {"versions-changed": "with other versions"}.get(name, name)
+        words = PACKAGE_KINDS[of_package]
+        happened = f"with {words}" if " " in words else words
         yield f"packages-{name}", Measure("package", happened, partial(_packages, of_package))
     yield "packages-unchanged", Measure("package", "unchanged", _packages_unchanged)
     for of_spec in SpecChangeKind:
@@ -436,7 +438,8 @@ MEASURES: Mapping[str, Measure] = dict(_all_measures())
 """The measures by their names in rule files, those of the summary, with dashes:
 
 packages-added, packages-removed, packages-upgraded, packages-downgraded, packages-versions-changed,
-packages-rebuilt, packages-changed, packages-unchanged, specs-added, specs-removed, specs-changed,
+packages-builds-changed, packages-more-builds, packages-fewer-builds, packages-changed,
+packages-unchanged, specs-added, specs-removed, specs-changed,
 specs-unchanged, specs-rebuilt, specs-replaced, specs-rebuilt-by-commit, stacks-added,
 stacks-removed, coverage-lost, coverage-gained, size-added, size-removed, twins.
 """

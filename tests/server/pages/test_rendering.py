@@ -100,7 +100,7 @@ def test_long_lists_in_notes_are_shortened(
 ) -> None:
     """As little as necessary, those of hashes first; the number of omitted lines is stated."""
     monkeypatch.setattr(filters, "MAX_CHARACTERS", most)
-    counts = {"Rebuilt packages": 300, "Added hashes": 90, "Removed hashes": 9}
+    counts = {"Packages with other builds": 300, "Added hashes": 90, "Removed hashes": 9}
     lists = [
         f"<h2>{title} <small>{count}</small></h2>\n<ul>\n"
         + "".join(f"<li>{title[:7]} {number}</li>\n" for number in range(count))
@@ -108,7 +108,7 @@ def test_long_lists_in_notes_are_shortened(
         for title, count in counts.items()
     ]
     body, are_shortened = filters.notes_body(f"<main>\n{''.join(lists)}</main>\n</body>")
-    assert body.startswith("\n<h3>Rebuilt packages <small>300</small></h3>")
+    assert body.startswith("\n<h3>Packages with other builds <small>300</small></h3>")
     assert body.endswith("</ul>\n")
     assert [body.count(f"<li>{title[:7]} ") for title in counts] == num_shown
     omitted = [count - shown for count, shown in zip(counts.values(), num_shown, strict=True)]

@@ -45,9 +45,11 @@ KINDS = [
     ("1.2", "git.main=1.1", PackageChangeKind.DOWNGRADED),
     ("1.2 git.main", "1.3", PackageChangeKind.UPGRADED),
     ("1.2-3", "1.2.3", PackageChangeKind.VERSIONS_CHANGED),
-    ("1.2", "1.2+rebuilt", PackageChangeKind.REBUILT),
+    ("1.2", "1.2+rebuilt", PackageChangeKind.BUILDS_CHANGED),
     ("1.2", "1.2+moved", PackageChangeKind.CHANGED),
-    ("1.2 1.1", "1.2+moved 1.1+rebuilt", PackageChangeKind.REBUILT),
+    ("1.2 1.1", "1.2+moved 1.1+rebuilt", PackageChangeKind.BUILDS_CHANGED),
+    ("1.2", "1.2 1.2+rebuilt", PackageChangeKind.MORE_BUILDS),
+    ("1.2 1.2+rebuilt", "1.2+moved", PackageChangeKind.FEWER_BUILDS),
     ("1.2", "1.2", None),
 ]
 

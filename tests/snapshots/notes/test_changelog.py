@@ -6,7 +6,7 @@ from msgspec.structs import asdict
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
 from snapshots.notes.changelog import ComparisonFilter
-from snapshots.notes.sections import FEW, ChangedPackage, Section
+from snapshots.notes.sections import FEW, ChangedPackage
 from snapshots.notes.sentences import plain
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
@@ -28,7 +28,7 @@ def test_every_change_is_in_one_section(base: list[Spec], head: list[Spec]) -> N
     assert all(log.packages.values())
     for section, of_section in log.packages.items():
         names = [entry.name for entry in of_section]
-        assert {Section.of(changes[name]).value for name in names} == {section}
+        assert {changes[name].kind.value for name in names} == {section}
         assert names == sorted(names, key=natural_key)
     for entry in entries:
         change = changes[entry.name]

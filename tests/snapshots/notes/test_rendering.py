@@ -170,7 +170,7 @@ TITLES = {
     "upgraded": "Upgraded packages",
     "downgraded": "Downgraded packages",
     "versions_changed": "Other version changes",
-    "rebuilt": "Rebuilt packages",
+    "builds_changed": "Packages with other builds",
     "more_builds": "Packages with more builds",
     "fewer_builds": "Packages with fewer builds",
     "changed": "Changed facts",
