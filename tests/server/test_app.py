@@ -18,7 +18,6 @@ from snapshots.catalog.specs_table import ContentReader
 from snapshots.demo import history
 from snapshots.frames.frame import Frame
 from tests.server.servers import application, tags, until
-from tests.snapshots.factories import hash_of
 
 TAGS = {"query": "{ tags { name } }"}
 
@@ -145,12 +144,6 @@ def test_start_page_redirects_without_pages(demo_catalog: Path) -> None:
         assert client.get("/compare").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/nope", "/graphql/x", "/static/../app.py", "/health/live/"])
-def test_other_paths_are_not_found(client: httpx.Client, path: str) -> None:
-    """No path leads out of the folder of static files."""
-    assert client.get(path).status_code == 404
-
-
 ORIGIN = {"origin": "https://front.example"}
 PREFLIGHT = ORIGIN | {
     "access-control-request-method": "POST",
@@ -203,13 +196,3 @@ def test_configured_origins_may_frame_pages(demo_catalog: Path) -> None:
             headers = client.get(path, headers={"accept": "text/html"}).headers
             assert headers["content-security-policy"].endswith("frame-ancestors 'none'"), path
             assert headers["x-frame-options"] == "DENY", path
-
-
-def test_lock_file_of_2000_specs_is_looked_up(client: httpx.Client) -> None:
-    """With many facts."""
-    query = "query($s: [ConcreteSpecInput!]!) { revision { lookup(specs: $s) { numWanted } } }"
-    facts = {"name": "hdf5", "variants": ["x" * 200]}
-    specs = [{"hash": hash_of(f"{number}"), **facts} for number in range(2_000)]
-    request = {"query": query, "variables": {"s": specs}}
-    response = client.post("/graphql", json=request)
-    assert response.json()["data"]["revision"]["lookup"] == {"numWanted": 2_000}

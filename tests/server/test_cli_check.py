@@ -1,7 +1,6 @@
 """``cachelog check`` and ``keep-list``: specs in a build cache, and those that it has to retain."""
 
 import io
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -9,7 +8,6 @@ from unittest import mock
 
 import pytest
 
-from server.terminal.printing.maintenance import KEEP_LIST_FORMAT
 from tests.server.commands import CommandResult, cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, built, lock_file, locked
@@ -94,25 +92,6 @@ def test_revisions_are_selected(catalog: Path, lock: Path) -> None:
     assert of_series["revision"] == of_series["best"][0]["revision"]
 
 
-def test_json_keys_are_documented(catalog: Path, lock: Path) -> None:
-    """It contains the same data; docs/lock-files.md describes each key."""
-    report = cachelog("check", lock, "--json", catalog=catalog).json
-    assert (report["format"], report["revision"]["tag"]) == (1, "develop")
-    keys = ("num_wanted", "num_found", "num_roots_wanted", "num_roots_found")
-    assert [report[name] for name in keys] == [3, 1, 2, 0]
-    assert (report["found"], report["spack"]) == ([hash_of("zlib")], WRITER)
-    groups = [tuple(group.values()) for group in report["groups"]]
-    assert groups == [("apps", 2, 0), ("libs", 1, 0), ("none", 0, 0)]
-    (gcc,) = report["left_out"]
-    assert (gcc["hash"], gcc["why"]) == (hash_of("gcc"), "external")
-    old, unknown = report["missing"]
-    assert (old["reason"], old["nearest"]["hash"]) == ("replaced", hash_of("new"))
-    assert [unknown[key] for key in ("last_seen", "reason", "gone_in", "nearest")] == [None] * 4
-    parts = gcc, old, old["differences"][0], report["spack"], report["groups"][0]
-    for key in {"best", *report}.union(*parts):
-        assert f"`{key}`" in TEXT, key
-
-
 def test_standard_input_and_exit_code(catalog: Path, lock: Path, tmp_path: Path) -> None:
     """A dash reads it; the code is 1 below a share; an unreadable history is only reported."""
     with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(lock.read_bytes()))):
@@ -147,33 +126,9 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-KEPT = sorted(map(hash_of, ("unchanged", "added", "release")))
-
-
 def keep_list(days: Path, *arguments: object, keep: str = "1 last") -> CommandResult:
     """Run the command on a catalog."""
     return cachelog("keep-list", "--keep", keep, *arguments, catalog=days)
-
-
-def test_list_has_one_hash_per_line(days: Path) -> None:
-    """Sorted; a message says that specs which only others with unknown dependencies need lack."""
-    result = keep_list(days)
-    assert (result.code, result.err, result.lines) == (0, "", KEPT)
-    assert keep_list(days, keep="all").lines == sorted([*KEPT, hash_of("removed")])
-    remark = "The dependencies of 3 specs are unknown: what only these reach is not on the list."
-    result = keep_list(days, "--whole")
-    assert (result.code, result.err, result.lines) == (0, f"{remark}\n", KEPT)
-
-
-def test_output_file_includes_lock_files(days: Path, lock: Path, tmp_path: Path) -> None:
-    """It also contains the specs of lock files; standard output states its size."""
-    file = tmp_path / "keep.txt"
-    result = keep_list(days, "-o", file, "--lock", lock)
-    assert result.lines == ["6 hashes of 2 revisions and 1 lock file"]
-    assert file.read_text() == keep_list(days, "--lock", lock).out
-    assert {*keep_list(days).lines} < {*file.read_text().splitlines()}
-    error = fail("keep-list", "--keep", "1 last", "-o", lock / "keep.txt", catalog=days)
-    assert str(lock) in error
 
 
 def test_impact_counts_other_specs(days: Path, lock: Path) -> None:
@@ -189,16 +144,3 @@ def test_impact_counts_other_specs(days: Path, lock: Path) -> None:
     ]
     with_lock = keep_list(days, "--impact", "--check", lock, "--lock", lock)
     assert with_lock.lines[-1] == f"{lock}: 0 of 3 specs are not kept"
-
-
-def test_keys_of_keep_lists_are_documented(days: Path, lock: Path) -> None:
-    """The documentation describes each key, in the order of the document."""
-    report = keep_list(days, "--json", "--impact", "--check", lock).json
-    section = KEEPING.split("\n## Keep lists for Spack\n")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `([a-z_]+)` \|", section, re.MULTILINE) == [*report]
-    assert report["format"] == KEEP_LIST_FORMAT
-    assert [revision["tag"] for revision in report["revisions"]] == ["develop", "v1.0.0"]
-    assert report["hashes"] == KEPT
-    assert report["rest"]["size"] == 1 << 20
-    assert {*report["rest"]} <= {*re.findall(r"`([a-z_]+)`", section)}
-    assert keep_list(days, "--json").json["rest"] is None

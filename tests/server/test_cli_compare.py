@@ -80,14 +80,6 @@ def test_differences_exit_with_1(world: World) -> None:
         assert run_in(world, "diff", *wrong) == error._replace(code=1)
 
 
-@pytest.mark.parametrize("command", ["diff", "notes", "why"])
-def test_dots_separate_two_revisions(world: World, command: str) -> None:
-    """With two dots as in git, or three as in the URLs of pages; each side is any ref."""
-    expected = succeed_in(world, command, BASE, HEAD).out
-    for words in (f"{BASE}..{HEAD}", f"{BASE}...{HEAD}@2025-01-20"):
-        assert succeed_in(world, command, words).out == expected
-
-
 TWO_SPECS = Path(__file__).parents[2] / "docs" / "sides.md"
 OLD_SPECS = [
     a_linked_spec("ssl:1", version="3.3"),
@@ -130,37 +122,6 @@ def test_differences_of_specs_and_causes_are_listed(catalog: Path) -> None:
     }
     assert expected <= {*result.lines}
     assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == result.out
-
-
-def test_keys_of_two_specs_are_documented(catalog: Path) -> None:
-    """docs/sides.md describes its keys in their order."""
-    pair = succeed("diff", APP, NEW_APP, "--json", catalog=catalog).json
-    keys = re.findall(r"^\| `([a-z_]+)` \|", TWO_SPECS.read_text("utf-8"), re.MULTILINE)
-    assert keys == [*pair]
-    assert pair["format"] == 1
-    assert [pair[side]["spec"]["hash"] for side in ("base", "head")] == [APP[1:], NEW_APP[1:]]
-    assert pair["variants"] == {"removed": ["+mpi", "api=v1"], "added": ["api=v2", "~mpi"]}
-    aec, cmake = pair["dependencies"]
-    assert (aec["before"], aec["path"], aec["after"]["hash"]) == (None, [], hash_of("aec"))
-    assert [step["name"] for step in cmake["path"]] == ["cmake", "ssl"]
-    assert [pair[key] for key in keys if key.endswith(("_below", "_base", "_head"))] == [1, 2, 0, 1]
-    assert {"path": "variants/mpi", "before": True, "after": False} in pair["differences"]
-
-
-def test_different_packages_and_equal_specs_are_compared(catalog: Path) -> None:
-    """The shared dependencies of two packages, or that they are unknown; a spec equals itself."""
-    result = cachelog("diff", APP, f"/{hash_of('cmake:2')}", catalog=catalog)
-    assert result.lines[3:5] == ["Own facts:", "  name app → cmake"]
-    assert "Below: 0 specs shared, 1 differs, 2 only below the first" in result.out
-    same = cachelog("diff", APP, APP, "--exit-code", catalog=catalog)
-    assert (same.code, same.lines[-1]) == (0, "Both are the same spec: they have the same hash.")
-    assert cachelog("diff", APP, APP, "--json", catalog=catalog).json["differences"] == []
-    assert cachelog("diff", APP, NEW_APP, "--exit-code", catalog=catalog).code == 1
-    unknown = ("diff", APP, f"/{hash_of('lone')}")
-    result = cachelog(*unknown, catalog=catalog)
-    assert "Their dependencies are not known for both." in result.lines
-    assert "Below" not in result.out
-    assert cachelog(*unknown, "--json", catalog=catalog).json["dependencies"] is None
 
 
 def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> None:

@@ -34,24 +34,6 @@ def completions(words: str, catalog: Path) -> list[str]:
     return [line.partition(",")[2] for line in complete(words, catalog).lines if line]
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("no", ["notes"]),
-        ("find --st", ["--stack"]),
-        ("diff --s", ["--stat", "--stack", "--spec"]),
-        ("notes --format ", ["markdown", "html", "json"]),
-        ("completion z", ["zsh"]),
-    ],
-)
-def test_commands_options_and_choices_are_completed(
-    words: str, expected: list[str], tmp_path: Path
-) -> None:
-    """They need no catalog."""
-    results = completions(words, tmp_path / "none")
-    assert [completion for completion in results if completion != "--help"] == expected
-
-
 FILES = (
     *("check ", "gate a --rules ", "plan a --gate ", "import --gate ", "notes --template "),
     *("keep-list --lock ", "keep-list --check ", "notes -o "),
@@ -98,11 +80,6 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_names_in_the_catalog_are_completed(words: str, expected: list[str], catalog: Path) -> None:
     """Tags and series in the catalog's order, packages of any tag in natural order."""
     assert completions(words, catalog) == expected
-
-
-def test_catalog_of_the_option_is_read(catalog: Path, tmp_path: Path) -> None:
-    """It takes precedence over the environment."""
-    assert completions(f"diff --catalog {catalog} v", tmp_path / "none") == ["v1.0"]
 
 
 @pytest.mark.parametrize(

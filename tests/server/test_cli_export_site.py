@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from httpx import AsyncClient, Response
-from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
@@ -13,7 +12,7 @@ from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog, fail, succeed
 from tests.server.site.sites import export, files_in
 from tests.snapshots.notes.atom.feed_readers import read_feed
-from tests.snapshots.templates import catalog_of, copied
+from tests.snapshots.templates import catalog_of
 
 DATED = "develop-DATE"
 SERIES = ("--series", DATED)
@@ -96,20 +95,3 @@ def test_all_feeds_are_written_to_a_folder(demo_catalog: Path, tmp_path: Path) -
         assert len(feed.feed.links) == 1
         for entry in feed.entries:
             assert re.match(r"https://example\.org/cachelog/(compare|r)/[^/]+@", entry.link)
-
-
-def test_removed_package_has_an_entry(demo_catalog: Path, tmp_path: Path) -> None:
-    """It has an entry for the removal; files of other programs are unchanged."""
-    opened, folder = copied(demo_catalog, tmp_path / "catalog"), tmp_path / "feeds"
-    command = ("feed", DATED, "--all", "--output", folder)
-    cachelog(*command, catalog=opened.location)
-    newest = opened.require_history().of_series(DATED)[0]
-    emptied = next(iter(history(revisions=1, packages=1, specs=1, seed=7)))
-    packages = opened.reader().frame(newest.digest).packages
-    removed = next(package for package in packages if package not in emptied.content.packages)
-    (folder / DATED / "never-there.atom").write_text("of somebody else")
-    opened.publish([replace(emptied, tag="develop-2044-01-01", taken_at=None)])
-    cachelog(*command, catalog=opened.location)
-    feed = read_feed((folder / DATED / f"{removed}.atom").read_bytes())
-    assert feed.entries[0].title.startswith(f"{removed}: removed, ")
-    assert (folder / DATED / "never-there.atom").read_text() == "of somebody else"

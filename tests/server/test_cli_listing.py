@@ -6,11 +6,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from server.terminal.printing import listings
 from snapshots.catalog.catalog import Catalog
 from snapshots.models import SHOWN_FACTS, Spec, revision_facts
 from tests.schema.worlds import World
-from tests.server.commands import cachelog, fail, succeed_in
+from tests.server.commands import cachelog, succeed_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.templates import catalog_of
 
@@ -59,29 +58,6 @@ def test_tags_are_listed(world: World) -> None:
     assert [row.split()[0] for row in rows] == history.tags
 
 
-def test_limit_and_width_shorten_tables(world: World) -> None:
-    """``--limit`` prints the first rows, and ``--width`` limits the lines."""
-    for command in ("tags", "revisions"):
-        assert len(succeed_in(world, command, "-n", 2).lines) == 3
-        first = succeed_in(world, command, "--limit", 2, "--json").json
-        assert first == succeed_in(world, command, "--json").json[:2]
-        assert max(map(len, succeed_in(world, command, "--width", 50).lines)) <= 50
-        assert max(map(len, succeed_in(world, command).lines)) > 50
-
-
-def test_default_revision_is_named(world: World) -> None:
-    """The newest of develop; a last line names it if no argument does."""
-    newest = world.newest.info
-    revision = newest.ref
-    packages, stacks = succeed_in(world, "packages"), succeed_in(world, "stacks")
-    assert packages.lines[-1] == f"{newest.num_packages} packages in {revision}"
-    assert packages.lines[:-1] == succeed_in(world, "packages", "develop").lines
-    assert stacks.lines[-1].endswith(f" stacks in {revision}")
-    in_stack = succeed_in(world, "packages", "--stack", "e4s").lines[-1]
-    assert in_stack.endswith(f" in the stack e4s of {revision}")
-    assert succeed_in(world, "find").lines[-1].endswith(f" in {revision}")
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of two packages in two stacks."""
@@ -114,54 +90,11 @@ def test_packages_are_listed_by_name(small: Path) -> None:
     assert of_stack["stack"] == "e4s"
 
 
-def test_stacks_are_listed_by_name(small: Path) -> None:
-    """By name, including root."""
-    assert cachelog("stacks", "develop", catalog=small).lines == [
-        "stack  packages  specs     size",
-        "e4s           2      2     10 B",
-        "hep           1      1  unknown",
-        "root          2      3     10 B",
-    ]
-    report = cachelog("stacks", "--json", catalog=small).json
-    e4s = {"name": "e4s", "num_packages": 2, "num_specs": 2, "total_size": 10}
-    assert report["stacks"][0] == e4s
-
-
-def test_search_ignores_case(demo_catalog: Path) -> None:
-    """It ignores case; a message says if no package matches."""
-    *packages, _ = (
-        line.split()[0] for line in cachelog("packages", catalog=demo_catalog).lines[1:]
-    )
-    *matches, _ = cachelog("packages", "--search", "LIB", catalog=demo_catalog).lines[1:]
-    assert [line.split()[0] for line in matches] == [name for name in packages if "lib" in name]
-    assert 0 < len(matches) < len(packages)
-    result = cachelog("packages", "--search", "no such", catalog=demo_catalog)
-    assert (result.code, result.out) == (0, "")
-    assert result.err.startswith("No package of develop@")
-
-
 def specs_in(catalog: Path) -> list[Spec]:
     """Return the specs of the newest revision of develop, in the order of the catalog."""
     opened = Catalog(str(catalog))
     frame = opened.reader().frame(opened.require_history().resolve("develop").digest)
     return [frame.spec(row) for row in range(len(frame))]
-
-
-def test_stack_and_limit_restrict_the_specs(demo_catalog: Path) -> None:
-    """Only specs of the stack are counted, but all beyond ``--limit``; no query matches all."""
-    specs = specs_in(demo_catalog)
-    stack = next(name for spec in specs for name in spec.stacks if name != "root")
-    expected = [spec.hash for spec in specs if stack in spec.stacks]
-    *lines, count = cachelog("find", "*", "--stack", stack, catalog=demo_catalog).lines
-    assert [line[:32] for line in lines] == expected
-    assert count.startswith(f"{len(expected)} spec")
-    assert f" in the stack {stack} of develop@" in count
-    document = cachelog("find", "*", "--stack", stack, "--json", catalog=demo_catalog).json
-    assert [spec["hash"] for spec in document["specs"]] == expected
-    assert (document["stack"], document["total"]) == (stack, len(expected))
-    *first, count = cachelog("find", "--limit", "3", catalog=demo_catalog).lines
-    assert [line[:32] for line in first] == [spec.hash for spec in specs[:3]]
-    assert count.startswith(f"3 of {len(specs)} specs in develop")
 
 
 def test_json_has_all_facts(demo_catalog: Path) -> None:
@@ -197,24 +130,3 @@ def test_unknown_name_matches_no_spec(
     assert (document["specs"], document["total"]) == ([], 0)
     assert {name["name"]: name["nearest"] for name in document["unknown_names"]} == nearest
     assert cachelog("diff", "develop..develop", "--matching", query, catalog=tmp_path).code == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "character"),
-    [(["hdf5@@"], "@"), (["hdf5", "+mpi", "zlib"], "z"), (["a^b", "!"], "!")],
-)
-def test_syntax_error_is_marked(demo_catalog: Path, words: list[str], character: str) -> None:
-    """A caret below the query marks the invalid character."""
-    message, caret = fail("find", *words, catalog=demo_catalog).splitlines()
-    assert message.endswith(" ".join(words))
-    assert message[caret.index("^")] == character
-    assert caret.index("^") >= len(message) - len(" ".join(words))
-
-
-def test_namespaces_of_equal_specs() -> None:
-    """Specs that only their repositories distinguish are listed with these."""
-    specs = [a_spec("1", namespace="builtin"), a_spec("2", namespace="mine"), a_spec("3", name="b")]
-    alike = listings.same_but_for_namespace(specs)
-    lines = [line for spec in specs for line in listings.spec_lines(spec, alike)]
-    names = [line.partition(" ")[2].partition("@")[0] for line in lines]
-    assert names == ["builtin.hdf5", "mine.hdf5", "b"]

@@ -167,18 +167,6 @@ def test_backup_counts_copied_and_removed_files(catalog: Catalog, tmp_path: Path
     assert "there is a catalog already; move it away" in error
 
 
-def test_advice_about_an_empty_log_file(catalog: Catalog) -> None:
-    """The error names the file that a power cut left empty; deleting it repairs the catalog."""
-    log = Path(catalog.location, "revisions", "_delta_log")
-    last = log / f"{len(list(log.glob('*.json'))):020}.json"
-    last.touch()
-    error = fail("revisions", catalog=catalog.location)
-    assert f"{last.name} is not a commit of a Delta table; if it is the last one" in error
-    assert "power was cut while it was written, delete it" in error
-    last.unlink()
-    assert succeed("verify", catalog=catalog.location).lines[-1].endswith("no damage found")
-
-
 def test_history_fill_computes_missing_changes(tmp_path: Path) -> None:
     """One series, then the others, and the pairs that failed; then none is missing."""
     location = tmp_path / "catalog"

@@ -10,12 +10,10 @@ from snapshots.notes import plan_comments
 from tests.model.real import history
 from tests.server.commands import CommandResult, cachelog, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.sources.buildcache.indexes import edge, node
 from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
 from tests.snapshots.templates import catalog_of
 
-GETTEXT = "gettext: fix libintl argument (#5277)"
 STACKS = ("e4s", "developer-tools")
 RULES = """
 [[rule]]
@@ -96,44 +94,12 @@ def test_gate_determines_the_exit_code(week: Path, tmp_path: Path) -> None:
     assert plan(week, "--gate", soft, locks=["e4s=/nowhere"]).code == 2
 
 
-def test_commits_explain_causes(week: Path, tmp_path: Path) -> None:
-    """Those of a range explain causes; without the commit of the base, none do."""
-    repository = the_week(tmp_path / "recipes")
-    recipes = ("--recipes", repository.folder)
-    result = plan(week, *recipes, "--commits", "refs/snapshots/base..refs/snapshots/head", "--json")
-    assert (result.code, result.err) == (0, "")
-    assert result.json["commits"][0]["subject"] == GETTEXT
-    assert result.json["recipes"]["head"]["found_by"] == "given"
-    error = plan(week, *recipes, "--commits", "A")
-    assert (error.code, error.err) == (1, "cachelog: --commits: 'A' is not written as A..B\n")
-    result = plan(week, *recipes)
-    hint = "no commits: that of base is unknown; specify both with --commits A..B\n"
-    assert (result.code, result.err) == (0, hint)
-    base = ("--commit", "refs/snapshots/base")
-    cachelog("recipes", "develop", *recipes, *base, catalog=week)
-    assert GETTEXT in plan(week, *recipes).out
-
-
-def test_unknown_stack_has_suggestions(week: Path) -> None:
-    """A message lists the nearest names; specs of other stacks are reused."""
-    result = plan(week, locks=[f"e5s={history()}/2026-06-27/e4s/spack.lock"])
-    assert result.err == "develop has no stack 'e5s'; nearest: e4s\n"
-    assert result.lines[1].startswith("116 of 222 specs to build; 106 reused")
-
-
 def planned(tmp_path: Path, lock: Any, *arguments: object) -> CommandResult:
     """Run the command on a lock file, in its folder, and a catalog of zlib."""
     spec = a_spec("zlib", name="zlib", version="1.3.1", stacks=("e4s",))
     catalog = catalog_of(tmp_path / "catalog", a_snapshot([spec], "develop", day(0)))
     (tmp_path / "spack.lock").write_bytes(as_bytes(lock))
     return plan(catalog, *arguments, locks=[f"e4s={tmp_path}"])
-
-
-def test_reused_specs_need_no_build(tmp_path: Path) -> None:
-    """The lock file has no new spec."""
-    lock = lock_file([node("zlib", hash_of("zlib"), version="1.3.1")], [hash_of("zlib")])
-    assert "## Nothing has to be built\n" in planned(tmp_path, lock, "--format", "markdown").out
-    assert planned(tmp_path, lock).lines[1] == "0 of 1 spec to build; 1 reused, 0 external (size 0)"
 
 
 def test_large_comment_is_shortened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

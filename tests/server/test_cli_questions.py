@@ -5,15 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.catalog.catalog import Catalog
 from tests.model.real import history
 from tests.server.commands import cachelog, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
-from tests.snapshots.sources.buildcache.folders import put
-from tests.snapshots.sources.git.repositories import page
-from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 from tests.snapshots.templates import catalog_of, copied
 
 ZLIB = a_linked_spec("zlib", size=10)
@@ -57,24 +53,6 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
         "unknown for 1 spec: its source does not list dependencies",
     ]
     assert "in other@2025-01-05." in result.lines[-1]
-
-
-@pytest.mark.parametrize(
-    ("command", "keys"),
-    [
-        (("holes", "pages"), ("holes", "num_holes", "num_affected")),
-        (("impact", "old", "--in", "pages"), ("num_specs", "by_stack", "size_label")),
-        (("impact", "--top", 3, "--in", "pages"), ("top",)),
-    ],
-)
-def test_unknown_dependencies_are_not_none(
-    catalog: Path, command: tuple[object, ...], keys: tuple[str, ...]
-) -> None:
-    """A line of the text states it; the JSON has null."""
-    result = succeed(*command, catalog=catalog)
-    assert result.lines[1:] == ["unknown for 1 spec: its source does not list dependencies"]
-    report = cachelog(*command, "--json", catalog=catalog).json
-    assert [report[key] for key in keys] == [None] * len(keys)
 
 
 @pytest.fixture(scope="module")
@@ -212,38 +190,3 @@ def test_causes_are_grouped_by_keys(rebuilds: Path) -> None:
     assert (cause["package"], cause["kind"], cause["num_specs"]) == ("zlib", None, 3)
     (point,) = cause["points"]
     assert (point["tag"], point["num_specs"], point["num_involved"]) == ("develop", 3, 3)
-
-
-def test_causes_of_an_older_format_are_computed_again(
-    rebuilds: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The command stores them in the current format."""
-    before = succeed("causes", "--json", catalog=rebuilds).json
-    for module in ("changes.stored_changes", "catalog.history_tables"):
-        monkeypatch.setattr(f"snapshots.{module}.CAUSES_FORMAT", 99)
-    assert succeed("causes", "--json", catalog=rebuilds).json == before
-    opened = Catalog(str(rebuilds))
-    opened.refresh()
-    assert opened.changes.explained == {*opened.history.pairs_of("develop")}
-
-
-@pytest.mark.parametrize("file", ["spack.lock", "pages/zlib/specs.md"])
-def test_files_are_sides(tmp_path: Path, file: str) -> None:
-    """Each question is answered of a file as of a revision, also without a catalog."""
-    path = tmp_path / file
-    put(path, page("zlib", "zlib") if file.endswith(".md") else as_bytes(small_lock_file()))
-    path = path.parents[1] if file.endswith(".md") else path
-    none = tmp_path / "catalog"
-    found = cachelog("find", "zlib", "--in", path, "--json", catalog=none)
-    assert [spec["hash"] for spec in found.json["specs"]] == [hash_of("zlib")], found.err
-    assert found.json["revision"]["source"]["location"] == str(path)
-    for command in (("holes", path), ("twins", path), ("impact", "zlib", "--in", path)):
-        result = succeed(*command, catalog=none)
-        assert result.lines[0].startswith(str(path))
-    assert not none.exists()
-
-
-def test_stacks_are_sides(catalog: Path) -> None:
-    """A stack of a revision is named as in comparisons."""
-    result = succeed("find", "--in", "develop~1:e4s", catalog=catalog)
-    assert result.lines[-1].startswith("2 specs in develop@2025-01-05."), result.lines

@@ -6,8 +6,7 @@ import pytest
 
 from tests.model.real import history
 from tests.server.commands import CommandResult, cachelog
-from tests.snapshots.recipes.repositories import RecipesRepository, recipe, the_week
-from tests.snapshots.templates import copied
+from tests.snapshots.recipes.repositories import the_week
 
 DATES = ("2026-06-20", "2026-06-27")
 RANGE = "..".join(f"develop-{date}" for date in DATES)
@@ -106,44 +105,3 @@ def test_import_warns_of_an_unreadable_repository(tmp_path: Path) -> None:
     filled = week.run("history", "fill", "--recipes", week.recipes.folder, "--json").json
     assert filled["recipes"] == {"num_revisions": 2, "num_commits": 69}
     assert week.run("why", RANGE, "--json").json["why_no_commits"] is None
-
-
-def test_commits_of_a_rewritten_history_are_not_compared(tmp_path: Path) -> None:
-    """``--commit`` replaces the stored commit; commits of a rewritten history are not compared."""
-    week = Week(tmp_path)
-    week.publish("--recipes", week.recipes.folder)
-    (line,) = week.run("recipes", f"develop-{DATES[1]}").lines
-    assert line.endswith(f"{week.recipes.oids[-1][:12]} (by its ref) of {week.recipes.folder}")
-    middle = week.recipes.oids[40]
-    result = week.run("recipes", f"develop-{DATES[1]}", "--commit", middle[:10])
-    assert f"{middle[:12]} (as specified)" in result.out
-    assert week.run("recipes", f"develop-{DATES[1]}", "--commit", "nothing").code == 1
-    rewritten = RecipesRepository(tmp_path / "recipes2")
-    rewritten.commit("Another beginning", [recipe("zlib")])
-    week.recipes.folder.rename(tmp_path / "old")
-    rewritten.folder.rename(week.recipes.folder)
-    result = week.run("recipes", f"develop-{DATES[1]}", "--commit", rewritten.oids[0])
-    assert "its history was rewritten" in result.err
-    why = week.run("why", RANGE, "--json").json
-    assert why["why_no_commits"].endswith("was rewritten between the two")
-    assert why["causes"][0]["commits"] is None
-
-
-def test_commit_that_updates_spack_links_to_its_changes(e4s_week: Path, tmp_path: Path) -> None:
-    """The output names both versions of Spack, and links to their comparison."""
-    pins = RecipesRepository(tmp_path / "pins")
-    catalog = copied(e4s_week, tmp_path / "catalog").location
-    for date, letter in zip(DATES, "ab", strict=True):
-        pins.commit(f"ci: Spack {letter} (#9)", {".ci/env": f"SPACK_REF={letter * 40}\n"})
-        recipes = ("--recipes", pins.folder, "--commit", "develop")
-        cachelog("recipes", f"develop-{date}", *recipes, catalog=catalog)
-    packages = "https://github.com/spack/spack-packages"
-    why = cachelog("why", RANGE, "--commits", catalog=catalog, recipes_url=packages)
-    lines = [line.strip() for line in why.lines]
-    title = f"{pins.oids[1][:12]} ci: Spack b (#9) (Spack {'a' * 12} -> {'b' * 12})"
-    position = lines.index(f"perhaps by another Spack: {title}")
-    url = f"https://github.com/spack/spack/compare/{'a' * 40}...{'b' * 40}"
-    assert lines[position + 1 : position + 3] == [f"{packages}/pull/9", url]
-    why = cachelog("why", RANGE, "--json", catalog=catalog, recipes_url=packages)
-    (commit,) = why.json["causes"][0]["commits"]
-    assert commit["spack"] == {"before": "a" * 40, "after": "b" * 40, "url": url}

@@ -1,16 +1,12 @@
 """``cachelog show`` and ``log``: facts and histories of revisions, packages and specs."""
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import HistoryQueries
-from snapshots.contents import Content, Snapshot
 from snapshots.models import SHOWN_FACTS, revision_facts
 from tests.server.commands import cachelog, fail, run_in, succeed_in
 from tests.server.known_catalogs import (
@@ -19,11 +15,10 @@ from tests.server.known_catalogs import (
     NEWER_ZLIB,
     ZLIB,
     KnownCatalog,
-    a_linked_spec,
     known_catalog,
 )
-from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec, hash_of
-from tests.snapshots.templates import catalog_of, copied
+from tests.snapshots.factories import a_snapshot, day, hash_of
+from tests.snapshots.templates import copied
 
 
 @pytest.fixture(scope="module")
@@ -69,20 +64,6 @@ def test_revision_json_has_neighbours(world: KnownCatalog) -> None:
     assert stacks == {"e4s": 2, "root": 3, "tools": 1}
 
 
-def test_revision_facts_are_labelled(world: KnownCatalog) -> None:
-    """Each fact has a label; without arguments, the newest revision of develop is shown."""
-    texts = labelled(succeed_in(world, "show").lines)
-    assert texts["Series"] == "develop, revision 5 of 5"
-    assert texts["Before"].startswith("develop@2025-01-09.")
-    assert texts["Before"].endswith(", from it to this: +2 -2")
-    assert texts["After"] == "none"
-    assert texts["Also published as"].startswith("develop@2025-01-07.")
-    assert texts["Targets"] == "x86_64_v3 (3)"
-    releases = labelled(succeed_in(world, "show", "v0.2").lines)
-    assert releases["Series"] == "vX.Y.Z, revision 2 of 3"
-    assert releases["Before"].endswith("from it to this: unchanged")
-
-
 def test_package_has_its_timeline(world: KnownCatalog) -> None:
     """Its specs in the revision, and its timeline in the series."""
     report = succeed_in(world, "show", "develop@2025-01-07", "hdf5", "--json").json
@@ -114,15 +95,6 @@ def test_removed_package_is_shown_as_last_seen(tmp_path: Path) -> None:
     assert report["gone_in"] == revision_facts(removed)
     texts = labelled(cachelog("show", HDF5.name, catalog=catalog.location).lines[1:])
     assert texts["Removed in"] == removed.ref
-
-
-def test_series_is_selected(world: KnownCatalog) -> None:
-    """``--series`` selects it; without a package, its newest revision is shown."""
-    report = succeed_in(world, "show", "zlib", "--series", "vX.Y.Z", "--json").json
-    assert (report["series"], report["package"]) == ("vX.Y.Z", "zlib")
-    assert succeed_in(world, "show", "--series", "vX.Y.Z").lines[0].startswith("revision v0.3@")
-    result = run_in(world, "show", "cmake", "--series", "vX.Y.Z")
-    assert (result.code, "these had it: develop (--series)" in result.err) == (1, True)
 
 
 def test_all_facts_of_a_spec_are_shown(world: KnownCatalog) -> None:
@@ -160,23 +132,6 @@ def test_dependencies_and_dependents_are_shown(world: KnownCatalog) -> None:
     assert "It has no dependencies." in succeed_in(world, "show", f"/{CMAKE.hash}").lines
 
 
-def test_optional_facts_of_a_spec_are_described(tmp_path: Path) -> None:
-    """Provided virtuals, external paths and spliced specs are described in words."""
-    gcc = full_spec("gcc", name="gcc", stacks=(), external_modules=(), external_path="/usr")
-    snapshot = Snapshot(tag="develop", content=Content.of([full_spec()], [gcc]), source=SOURCE)
-    catalog = catalog_of(tmp_path, snapshot)
-    lines = cachelog("show", f"/{full_spec().hash}", catalog=catalog).lines
-    texts = labelled(lines)
-    assert texts["Provides"] == "libgfortran@5 zlib-api"
-    assert texts["External at"] == "/opt/my libs"
-    assert texts["External modules"] == "PrgEnv-cray/8.3 gcc/13.2.0"
-    assert texts["Spliced, built as"] == f"zlib-ng/{hash_of('zlib-ng')}"
-    assert texts["Spec format"] == "6"
-    assert f"  /{hash_of('gcc')} gcc@1.14.5 (build as c, cxx, external at /usr)" in lines
-    report = cachelog("show", f"/{full_spec().hash}", "--json", catalog=catalog).json
-    assert [dependency["external_path"] for dependency in report["dependencies"]] == ["/usr", None]
-
-
 def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
     """The spec that it replaced when it was last added, and the spec that replaced it."""
     report = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}", "--json").json
@@ -186,35 +141,6 @@ def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
     lines = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}").lines
     assert any(line.startswith(f"Replaced /{ZLIB.hash} in develop@") for line in lines)
     assert lines[-1] == "  zlib@1.3 → 1.2"
-
-
-def test_unknown_and_long_lists(tmp_path: Path) -> None:
-    """Unknown dependencies are not none; text has the first dependents, JSON has all."""
-    others = [a_linked_spec(f"p{number}", "zlib") for number in range(25)]
-    specs = [a_linked_spec("zlib"), a_spec("silent", name="silent"), *others]
-    catalog = catalog_of(tmp_path, a_snapshot(specs, "develop", day(1)))
-    silent, zlib = ("show", f"/{hash_of('silent')}"), ("show", f"/{hash_of('zlib')}")
-    report = cachelog(*silent, "--json", catalog=catalog).json
-    assert (report["dependencies"], report["dependents"]) == (None, [])
-    assert "Its dependencies are unknown." in cachelog(*silent, catalog=catalog).out
-    assert len(cachelog(*zlib, "--json", catalog=catalog).json["dependents"]) == 25
-    lines = cachelog(*zlib, catalog=catalog).lines
-    assert "25 specs need it directly:" in lines
-    assert "  and 5 more" in lines
-    assert cachelog("log", catalog=catalog).lines[-1] == " and 17 more packages"
-
-
-def test_inconsistent_history_is_an_error(
-    world: KnownCatalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The error states the inconsistency, and how to verify the catalog."""
-    hash_history = world.past.hash_history(CMAKE.hash)
-    assert hash_history
-    wrong = replace(hash_history, hash=hash_of("never there"))
-    monkeypatch.setattr(HistoryQueries, "hash_history", lambda *_: wrong)
-    error = fail("show", f"/{wrong.hash}", catalog=world.catalog.location)
-    assert f"lacks {wrong.hash}, which it has according to the stored history" in error
-    assert "cachelog verify" in error
 
 
 def test_log_of_each_subject(world: KnownCatalog) -> None:
@@ -246,20 +172,6 @@ def test_log_of_each_subject(world: KnownCatalog) -> None:
     ]
 
 
-def test_minor_changes_are_distinguished(world: KnownCatalog) -> None:
-    """Only changed facts, and no change at all, in one line or several."""
-    releases = succeed_in(world, "log", "--oneline", "--series", "vX.Y.Z").lines
-    assert re.fullmatch(r"v0\.3@2025-\S+: =1", releases[1])
-    assert re.fullmatch(r"v0\.2@2025-\S+: unchanged", releases[2])
-    full = succeed_in(world, "log", "--series", "vX.Y.Z").lines
-    assert [line for line in full if line.startswith("    ")] == [
-        "    = 1 changed",
-        "    nothing changed",
-        "    + 2 added: 2 of new packages",
-    ]
-    assert "    removed, -3.30" in succeed_in(world, "log", "cmake").lines
-
-
 def test_filters_restrict_entries(world: KnownCatalog) -> None:
     """By tag, time and number, for each kind of log."""
     log = succeed_in(world, "log", "--tag", "v0.1", "--json").json
@@ -274,15 +186,6 @@ def test_filters_restrict_entries(world: KnownCatalog) -> None:
     assert succeed_in(world, "log", "--json", "--since", "1 week ago").json["entries"] == []
     log = succeed_in(world, "log", f"/{ZLIB.hash}", "--series", "vX.Y.Z", "--json").json
     assert {span["series"] for span in log["spans"]} == {"vX.Y.Z"}
-
-
-def test_unreadable_series_is_an_error(copy: KnownCatalog) -> None:
-    """If no revision of a series is readable, the error states the reason and what to do."""
-    without_tables(copy, "specs")
-    for arguments in (("zlib",), ()):
-        error = fail("log", *arguments, catalog=copy.catalog.location)
-        assert "is missing; im" in error
-        assert "cachelog: the history is not complete: " in error
 
 
 def test_unreadable_content_is_omitted(copy: KnownCatalog, tmp_path: Path) -> None:

@@ -1,20 +1,12 @@
 """``cachelog why`` and ``cachelog diff --coverage``: causes, paths and cells."""
 
-from pathlib import Path
-
 import pytest
 
-from server.settings import Settings
 from tests.model.cells import coverage
 from tests.model.changes import Causes, counterparts
-from tests.model.real import index_of
-from tests.model.states import State
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import cachelog, fail, run_in, succeed_in
-from tests.server.pages.page_reader import shown
-from tests.server.servers import application
-from tests.snapshots.factories import a_spec
+from tests.server.commands import fail, run_in, succeed_in
 
 REFS = ("develop~1", "develop")
 
@@ -53,17 +45,6 @@ def test_removed_and_added_specs_have_reasons(world: World) -> None:
     assert error.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
 
 
-def test_ambiguous_counterparts_are_reported(tmp_path: Path) -> None:
-    """If one of two equal specs of a page is removed and one rebuilt, it is unknown which."""
-    before, after = ([a_spec(f"{label}", name="a") for label in labels] for labels in ("12", "3"))
-    world = published(tmp_path, State(before), State(after))
-    text = "1 of 2 was rebuilt; it is unknown which"
-    for arguments in (("diff", *REFS), ("why", *REFS, "a")):
-        assert run_in(world, *arguments).out.count(text) == 2
-    specs = run_in(world, "why", *REFS, "a", "--json").json["specs"]
-    assert [spec["ambiguous"] for spec in specs] == [True] * 3
-
-
 def test_json_has_causes_and_paths(world: World) -> None:
     """The causes by their keys, and each spec with its path."""
     report = run_in(world, "why", *REFS, "--json").json
@@ -99,25 +80,3 @@ def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     (cell,) = (cell for cell in coverage(BASE, HEAD, ["stack"]) if cell.cell.package == "lone")
     assert (row["kind"] == "lost", row["package"]) == (cell.is_lost, "lone")
     assert (tuple(row["values"]), tuple(row["nearest"])) == (cell.cell.values, cell.nearest)
-
-
-TITLE = "Spack's format of specs 5 → 6"
-WEEKS = "develop-2026-06-20", "develop-2026-06-27"
-
-
-def test_format_is_the_only_cause(tmp_path: Path) -> None:
-    """The comparison links to the page of the format, which belongs to no package."""
-    catalog, index = tmp_path / "catalog", tmp_path / "index.json"
-    for in_format_6, tag in enumerate(WEEKS):
-        index.write_bytes(index_of("2026-06-20", "e4s", in_format_6=bool(in_format_6)))
-        result = cachelog("import", index, "--tag", tag, catalog=catalog)
-        assert result.out.endswith("hashes: 222 proven\n"), result.err
-    why = cachelog("why", "..".join(WEEKS), catalog=catalog)
-    assert why.lines[-1] == f"  220      220  {TITLE}"
-    with application(Settings(catalog=str(catalog))) as client:
-        page = shown(client, f"/compare/{'...'.join(WEEKS)}")
-        (link,) = {element.get("href", "") for element in page.dom.cssselect(".causes a[href]")}
-        assert "/causes/format?kind=FORMAT&from=5&to=6" in link
-        cause = shown(client, str(page.response.url.join(link)))
-        assert cause.text("#tab h2") == TITLE
-        assert "Spack wrote these specs in a different format" in cause.text("#cause")

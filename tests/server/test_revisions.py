@@ -1,6 +1,5 @@
 """Revisions that share contents, tags that return to a state, and two states of a day: by name."""
 
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,9 +14,7 @@ from snapshots.history import History
 from tests.server.commands import cachelog, fail, succeed
 from tests.server.pages.page_reader import data_of, shown
 from tests.server.servers import application
-from tests.server.site.sites import export, files_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.notes.atom.feed_readers import read_feed
 
 A, B, C = ([a_spec(label, name=name)] for label, name in (("1", "aec"), ("2", "boost"), ("3", "c")))
 DATED = f"develop-{day(0):%Y-%m-%d}"
@@ -62,23 +59,6 @@ def test_commands_print_refs_that_they_take(folder: Path, history: History) -> N
         assert report["revision"]["ref"] == ref
         assert report["revision"]["taken_at"] == f"{revision.taken_at:%Y-%m-%dT%H:%M:%S}Z"
         assert succeed("show", ref, catalog=folder).lines[0] == f"revision {ref}"
-
-
-def test_titles_are_those_of_the_named_revisions(folder: Path, history: History) -> None:
-    """Not of others with the same contents; two revisions of a day are told apart by the time."""
-    newest, returned, middle, first = history.of_tag("develop")
-    for base, head, times in (
-        (middle, returned, (day(7), RETURNED)),
-        (middle, first, (day(7), day(0))),
-    ):
-        notes = succeed("notes", base.ref, head.ref, catalog=folder).lines[0]
-        before, after = (f"develop ({moment:%Y-%m-%d})" for moment in times)
-        assert notes.endswith(f": {before} → {after}")
-    notes = succeed("notes", returned.ref, newest.ref, catalog=folder).lines[0]
-    clocks = (f"develop ({moment:%Y-%m-%d %H:%M})" for moment in (RETURNED, LATER_THAT_DAY))
-    assert notes.endswith(": {} → {}".format(*clocks))
-    why = cachelog("why", returned.ref, newest.ref, catalog=folder).lines[0]
-    assert why == f"{returned.ref} -> {newest.ref}"
 
 
 def test_a_digest_alone_means_the_newest_revision(folder: Path, history: History) -> None:
@@ -161,39 +141,3 @@ def test_permanent_links_of_pages(client: httpx.Client, history: History) -> Non
         assert page.text("title").endswith(f" · {title} · cachelog")
         link = page.links("footer a")["Permanent link"]
         assert unquote(urlsplit(link).path).endswith(f"/compare/{base.ref}...{head.ref}")
-
-
-def test_pages_name_other_revisions_of_the_content(client: httpx.Client, history: History) -> None:
-    """The page of a digest is that of the newest, and links to the others."""
-    _, returned, _, first = history.of_tag("develop")
-    page = shown(client, f"/r/{first.digest}")
-    (canonical,) = page.values("link[rel=canonical]", "href")
-    assert unquote(str(canonical)).endswith(returned.ref)
-    linked = {unquote(urlsplit(link).path) for link in page.links(".facts a").values()}
-    assert {f"/r/{other.ref}" for other in history.others_of(returned)} <= linked
-
-
-def test_entries_of_feeds_link_to_their_revisions(client: httpx.Client, history: History) -> None:
-    """The entry of a state that returned leads to that revision; of two on a day, one says when."""
-    newest, returned, middle, first = history.of_tag("develop")
-    feed = read_feed(client.get("/feeds/develop.atom").content)
-    paths = [unquote(urlsplit(entry.links[0].href).path) for entry in feed.entries]
-    assert [path.partition("/notes")[0].lstrip("./") for path in paths] == [
-        f"compare/{returned.ref}...{newest.ref}",
-        f"compare/{middle.ref}...{returned.ref}",
-        f"compare/{first.ref}...{middle.ref}",
-        f"r/{first.ref}",
-    ]
-    titles = [re.split(r": (?=\d|nothing|the first)", entry.title)[0] for entry in feed.entries]
-    long = f"develop of {RETURNED.day} {RETURNED:%B %Y}"
-    assert titles[:2] == [f"{long}, 16:05 UTC", long]
-    assert len({entry.id for entry in feed.entries}) == len(feed.entries)
-
-
-def test_a_site_has_a_page_of_each_revision(folder: Path, history: History, tmp_path: Path) -> None:
-    """Also of two revisions with the same content."""
-    result = export(folder, tmp_path / "site", "--limit", 1)
-    assert result.code == 0, result.err
-    files = files_in(tmp_path / "site")
-    for revision in history.revisions:
-        assert f"r/{revision.ref}/index.html" in {str(file) for file in files}

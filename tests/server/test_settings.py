@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from msgspec.structs import fields, replace
 
-from schema.limits import Limits
 from server.settings import (
     PREFIX,
     Bytes,
@@ -47,19 +46,6 @@ def test_setting_is_read_from_its_variable(name: str) -> None:
     text, value = example(name)
     expected = replace(Settings(), **{name: value})
     assert settings_from({PREFIX + name.upper(): text, "OTHER": "x"}) == expected != Settings()
-
-
-def test_public_url_ends_with_a_slash() -> None:
-    """Paths are appended to it; without one it is empty."""
-    texts = ("https://a.example/x", "https://a.example/x/", "")
-    addresses = [Settings(public_url=text).public_address() for text in texts]
-    assert addresses == [texts[1], texts[1], ""]
-
-
-def test_limit_of_cost_is_a_setting() -> None:
-    """The other limits of a request are constants."""
-    assert Settings().limits() == Limits()
-    assert Settings(max_cost=3).limits() == Limits(max_cost=3)
 
 
 INVALID = {
@@ -160,13 +146,6 @@ def test_documentation_folder_must_contain_a_site(
     assert Settings(docs=str(tmp_path)).documentation() == tmp_path
     assert Settings(docs="none").documentation() is None
     assert Settings().documentation() == tmp_path
-
-
-@pytest.mark.parametrize("text", ["1", "TRUE", "Yes", "0", "false", "No"])
-def test_booleans_ignore_case(text: str) -> None:
-    """1, true and yes; 0, false and no; case is ignored."""
-    settings = settings_from({"CACHELOG_ACCESS_LOG": text})
-    assert settings.access_log == (text.lower() in ("1", "true", "yes"))
 
 
 def test_logins_of_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

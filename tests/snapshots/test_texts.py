@@ -1,13 +1,10 @@
 """Texts for numbers, days, digests, names, the program and external input."""
 
-from importlib.metadata import PackageNotFoundError
-from unittest import mock
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots import program, texts
+from snapshots import texts
 from snapshots.sources.reports import Report
 
 
@@ -141,19 +138,3 @@ def test_shares_add_up(counts: list[int]) -> None:
     assert sum(tenths) == (1_000 if any(counts) else 0)
     for tenth, count in zip(tenths, counts, strict=True):
         assert abs(tenth - 1_000 * count / (sum(counts) or 1)) <= 1
-
-
-def test_shares_of_equal_parts() -> None:
-    """The first parts are rounded up."""
-    assert texts.shares([1, 1, 1]) == ["33.4 %", "33.3 %", "33.3 %"]
-    assert texts.shares([99_999, 1]) == ["100.0 %", "<0.1 %"]
-    assert texts.shares([]) == []
-
-
-@pytest.mark.parametrize(("found", "version"), [("1.2.3", "1.2.3"), (PackageNotFoundError, "0")])
-def test_importer(found: object, version: str) -> None:
-    """Its name has the version, which is 0 if the program is not installed."""
-    program.cachelog_version.cache_clear()
-    with mock.patch.object(program, "version", side_effect=[found]):
-        assert program.importer_name.__wrapped__() == f"cachelog {version}"
-    program.cachelog_version.cache_clear()

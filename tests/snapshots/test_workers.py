@@ -12,7 +12,7 @@ from time import monotonic, sleep
 import pytest
 
 from snapshots.errors import CatalogError, InvalidArgument, SourceError
-from snapshots.workers import check_cluster, mapping
+from snapshots.workers import mapping
 
 LOCATION = "there"
 
@@ -27,11 +27,6 @@ def ignores_interrupts(_item: object) -> bool:
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def environment(_item: object) -> tuple[str, str | None]:
-    """Return the working directory of this process, and an environment variable."""
-    return os.getcwd(), os.environ.get("CACHELOG_TEST_WHERE")  # noqa: PTH109
-
-
 @pytest.mark.usefixtures("processes")
 def test_interrupts_do_not_reach_workers() -> None:
     """Their parent still receives them."""
@@ -39,17 +34,6 @@ def test_interrupts_do_not_reach_workers() -> None:
         assert all(results)
     assert not ignores_interrupts(None)
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-
-
-@pytest.mark.usefixtures("processes")
-def test_environment_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folder and variables are those of the parent when the pool starts."""
-    for name in ("here", "there"):
-        (tmp_path / name).mkdir()
-        monkeypatch.chdir(tmp_path / name)
-        monkeypatch.setenv("CACHELOG_TEST_WHERE", name)
-        with mapping(environment, LOCATION, range(2), jobs=2) as results:
-            assert {*results} == {(str(tmp_path / name), name)}
 
 
 def _start_two(connection: Connection) -> None:
@@ -178,15 +162,6 @@ def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
         assert next(results) == 0
         sleep(1)
         assert len(list(tmp_path.iterdir())) <= 5
-
-
-@pytest.mark.parametrize(
-    "address", ["", "ray://", "ray://host", "ray://:10001", "http://host:1", "host:1", "ray://h:x"]
-)
-def test_invalid_addresses(address: str) -> None:
-    """They are refused before anything starts."""
-    with pytest.raises(InvalidArgument, match=r"--cluster: .* is not of the form ray://HOST:PORT"):
-        check_cluster(address)
 
 
 def test_cluster_without_daft(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """The endpoint of feeds over a small catalog, without a server."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -9,11 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from urllib.parse import quote
 
 import httpx
 import pytest
-from msgspec.structs import replace
 
 from server.asgi.admission import Admission, Outgoing
 from server.asgi.allowances import Allowances
@@ -21,16 +18,12 @@ from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache, ResponseSender
 from server.asgi.single_flight import SingleFlight
 from server.feeds import FeedsEndpoint
-from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
 from snapshots.demo import develop_history, history
-from snapshots.errors import CatalogError, IncompleteHistory
 from tests.server.commands import succeed
 from tests.server.pages.recipes import REPOSITORY, import_recipes
-from tests.server.servers import application
-from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
 SERIES, DEVELOP, RELEASES = (
@@ -193,18 +186,6 @@ async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
         assert (await client.get(SERIES)).headers["etag"] != answers[0].headers["etag"]
 
 
-async def test_cached_feeds_are_measured_in_all_codings(demo_catalog: Path) -> None:
-    """A feed that is compressed for a client takes more bytes from then on."""
-    feeds = FeedsOf(demo_catalog)
-    async with feeds.client() as client:
-        await client.get(SERIES, headers={"accept-encoding": "identity"})
-        plain = feeds.responses.num_bytes
-        for _ in range(2):
-            compressed = await client.get(SERIES, headers={"accept-encoding": "gzip"})
-            size = int(compressed.headers["content-length"])
-            assert feeds.responses.num_bytes == plain + size
-
-
 # -- missing or damaged data, and load
 
 
@@ -233,39 +214,6 @@ async def test_unreadable_content_has_no_story(
     assert caplog.records
 
 
-async def test_repeated_contents_have_their_own_stories(tmp_path: Path) -> None:
-    """Two steps between the same contents are two entries."""
-    contents = [a_spec("1")], [a_spec("2")]
-    days = [a_snapshot(contents[number % 2], taken_at=day(number)) for number in range(4)]
-    Catalog(str(tmp_path)).publish(days)
-    async with FeedsOf(tmp_path).client() as client:
-        feed = read_feed((await client.get(DEVELOP)).content)
-    assert ["<h3>" in entry.content[0].value for entry in feed.entries] == [True, True, True, False]
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "is_cached"),
-    [
-        (IncompleteHistory(2, 5), "cachelog history fill", True),
-        (CatalogError("/private", "is damaged"), "the catalog cannot be read at the moment", False),
-    ],
-)
-async def test_unavailable_changes_leave_totals(
-    demo_catalog: Path, error: Exception, message: str, is_cached: bool
-) -> None:
-    """The feed of a series has totals; that of a package is an error without a location."""
-    feeds = FeedsOf(demo_catalog)
-    feeds.queries.side_effect = error
-    async with feeds.client() as client:
-        feed = read_feed((await client.get(SERIES)).content)
-        assert "before" in feed.entries[0].title
-        assert bool(feeds.responses.num_bytes) is is_cached
-        rejected = await client.get("/feeds/develop-DATE/hdf5.atom")
-        assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "2")
-        assert message in rejected.text
-        assert "/private" not in rejected.text
-
-
 @pytest.mark.parametrize(
     ("limits", "paths", "statuses"),
     [
@@ -283,33 +231,6 @@ async def test_feeds_count_toward_rate_limits(
 
 
 # -- a real server
-
-
-def test_graphiql_links_to_feeds(client: httpx.Client) -> None:
-    """Its page links to the feeds of all series, where readers look for them."""
-    page = client.get("/graphql", headers={"accept": "text/html"}).text
-    links = re.findall(
-        r'<link rel="alternate" type="application/atom\+xml" title="([^"]+)" href="([^"]+)">', page
-    )
-    assert {title for title, _ in links} == {"develop", "develop-DATE", "vX.Y.Z"}
-    for _, href in links:
-        assert read_feed(client.get(f"/{href}").content).entries
-
-
-def test_names_of_series_may_be_escaped(tmp_path: Path) -> None:
-    """For all characters of tags."""
-    (snapshot,) = history(revisions=1, packages=2, specs=4)
-    names = ("v1.0+x_y", "a.atom")
-    Catalog(str(tmp_path)).publish([replace(snapshot, tag=name) for name in names])
-    with application(Settings(catalog=str(tmp_path))) as client:
-        for name in names:
-            everything_escaped = "".join(f"%{ord(character):02x}" for character in name)
-            for text in (name, quote(name, safe=""), everything_escaped):
-                url = client.base_url.join(f"/feeds/{text}.atom")
-                feed = read_feed(client.get(url).content)
-                assert feed.feed.title == f"Spack build cache: {name}"
-                second = read_feed(client.get(url.join(feed.feed.links[0].href)).content)
-                assert second.feed.id == feed.feed.id
 
 
 def test_commits_imported_later_update_entries(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from server.asgi.lanes import Lanes
 from server.asgi.responses import JSON, RESPONSE_JSON
 from server.graphql.answers import Answer, Answers
 from server.graphql.execution import Execution
-from server.graphql.requests import GraphQLRequest, ParsedRequest, RequestBytes
+from server.graphql.requests import RequestBytes
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.demo import history as demo_history
@@ -170,12 +170,3 @@ def test_errors_are_not_cached(answers: Answers, execution: Any) -> None:
     for answer in answered(answers, *[request_bytes('{ revision(ref: "nope") { tag } }')] * 2):
         assert answer.key is None
     assert execution.execute.call_count == 2
-
-
-def test_size_of_a_parsed_request() -> None:
-    """Twice its key, as there are two, its variables, and the body that it was read from."""
-    parsed = ParsedRequest.of(GraphQLRequest("{ a }", {"x": 1}, None), JSON, 100)
-    assert parsed.num_bytes == 2 * parsed.permanent_key.num_bytes + 35 * len('{"x":1}') + 100
-    assert parsed.key_at(7, 9) == parsed.permanent_key.at(7)
-    assert parsed.key_at(7, 9) is parsed.key_at(7, 10)
-    assert parsed.key_at(8, 10).generation == 8

@@ -4,17 +4,14 @@ import csv
 import io
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import httpx
 import pytest
 
-from server.pages.addresses import query_string
-from server.pages.check import RESULT, address_of
-from server.pages.filters import MAX_MISSING, MINUS, missing_groups
+from server.pages.filters import MINUS
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
-from tests.server.pages.page_reader import Shown, page_data, rendered, shown
+from tests.server.pages.page_reader import Shown, shown
 from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, built, lock_file, locked
@@ -119,19 +116,6 @@ def test_missing_specs_as_csv(client: httpx.Client) -> None:
     assert (shared_old["hash"], shared_never["hash"]) == (old["hash"], never["hash"])
 
 
-def test_long_table_is_complete(client: httpx.Client) -> None:
-    """Longer than a request permits; roots are first."""
-    locks = [locked(str(number), f"p{number}") for number in range(510)]
-    roots = [hash_of(str(number)) for number in range(500, 510)]
-    lock = as_bytes(lock_file(locks, roots))
-    lines = missing_in(client, lock)
-    assert len({line["hash"] for line in lines}) == len(lines) == 510
-    assert {line["isRoot"] for line in lines[:10]} == {"true"}
-    page = checked(client, lock, "develop")
-    assert "The first 500 are examined" in page.text("section[aria-labelledby=missing]")
-    assert len(page.response.content) <= 100_000
-
-
 def test_shared_address(client: httpx.Client) -> None:
     """It contains only names and hashes, and shows the same result."""
     page = checked(client, LOCK, "develop")
@@ -151,49 +135,6 @@ def test_shared_address(client: httpx.Client) -> None:
         assert "is not NAME-HASH" in refused.text(".problem")
 
 
-def test_shared_address_of_a_long_file() -> None:
-    """With only the missing specs, if these fit into an address."""
-    specs = [{"name": "hdf5", "hash": hash_of(str(number))} for number in range(220)]
-    assert address_of(specs) is None
-    parameters = address_of(specs[:205])
-    assert parameters is not None
-    assert len(query_string(parameters)) < 8_000
-    assert parameters.keys() == {"specs"}
-
-
-def test_groups_share_the_limit_of_specs() -> None:
-    """The largest first; each states its number of specs."""
-    seen = {"lastSeen": {"ref": "a"}, "goneIn": {"ref": "b"}, "reason": "PACKAGE_GONE"}
-    never = {"lastSeen": None, "goneIn": None, "reason": None}
-    groups = missing_groups([never] * 2 + [seen] * MAX_MISSING)
-    assert [(group.title, group.num_specs, len(group.specs)) for group in groups] == [
-        ("package gone", MAX_MISSING, MAX_MISSING),
-        ("", 2, 0),
-    ]
-
-
-def test_writer_and_groups_of_roots(client: httpx.Client) -> None:
-    """The Spack that wrote the file, and the groups of each missing root."""
-    writer = {"version": "1.3.0.dev0", "type": "git", "commit": "c7c444853d" + "0" * 30}
-    lock = lock_file([locked("new", version="2.0"), locked("old")], [], 8, spack=writer)
-    lock["roots"] = [
-        {"hash": hash_of(label), "spec": "any", "group": group}
-        for label, group in (("new", "apps"), ("old", "apps"), ("old", "<b>tools"))
-    ]
-    page = checked(client, as_bytes(lock), "develop")
-    assert "Written by Spack 1.3.0.dev0 (git, c7c444853d)." in page.text("main")
-    assert "root of apps, <b>tools" in rows(page)["hdf5@1.14.5"]
-
-
-def test_no_tag_has_any_spec(client: httpx.Client) -> None:
-    """Then none is shown as the best; the link to GraphiQL has capacity for a single spec."""
-    nothing = as_bytes(lock_file([locked("never", "nothing-like-it", "1.0")], [hash_of("never")]))
-    page = checked(client, nothing)
-    assert page.text("h1") == "0.0 % of spack.lock"
-    assert page.text("hgroup").endswith("; no tag has any of its specs")
-    assert "lock file" not in page.text("footer")
-
-
 def test_best_tag_is_selected(client: httpx.Client) -> None:
     """If none is given; all are listed with their counts."""
     page = checked(client, LOCK)
@@ -202,19 +143,6 @@ def test_best_tag_is_selected(client: httpx.Client) -> None:
     tags = page.texts("section[aria-labelledby=covering] tbody tr")
     assert {tag.split()[0] for tag in tags} == {"develop", "v0.22.0"}
     assert all("2 of 4 1 of 2" in tag for tag in tags)
-
-
-def test_text_can_be_checked_against_other_tags(client: httpx.Client) -> None:
-    """A short text is in the form again, with buttons for the other tags."""
-    sent = {"text": LOCK.decode(), "ref": "develop"}
-    page = Shown(client.post("/check", data=sent))  # without files, in the other coding
-    assert page.text("h1") == "50.0 % of the text"
-    text = page.dom.cssselect("textarea")[0].text
-    assert text.removeprefix("\n") == LOCK.decode()
-    assert page.values("button[name=in]") == ["v0.22.0"]
-    page = Shown(client.post("/check", data={**sent, "in": "v0.22.0"}))
-    assert page.text("hgroup a") == "v0.22.0"
-    assert [*rows(page)] == ["hdf5@2.0", "nothing-like-it@1.0"]
 
 
 def test_long_input_is_refused(client: httpx.Client) -> None:
@@ -228,42 +156,7 @@ def test_long_input_is_refused(client: httpx.Client) -> None:
     assert "more than 1,000 characters" in page.text(".problem")
 
 
-def test_parsing_has_a_cost(small: str) -> None:
-    """With an allowance of cost per minute, long files are charged for parsing."""
-    with application(Settings(catalog=small, cost_per_minute=500_000)) as client:
-        assert checked(client, LOCK, "develop").status == 200
-        statuses = [checked(client, b" " * (4 * MAX_BODY), "develop").status for _ in range(2)]
-    assert statuses == [400, 429]
-
-
-def test_incomplete_history_is_stated(client: httpx.Client) -> None:
-    """Missing and nearest specs are shown nevertheless."""
-    never = {"hash": hash_of("never"), "name": "nothing-like-it"}
-    answer = page_data(client, "check", ref="develop", specs=[never], first=1)
-    shown_beside = {"covering": [], "left_out": (), "text": "", "name": "the text", "groups": ()}
-    nothing = dict.fromkeys(("tags", "writer", "shared", "shared_missing"))
-    data = answer | shown_beside | nothing | {"num_asked": 3}
-    error = ("the history is not complete", ["revision", "lookup"])
-    page = rendered(RESULT, "/check", data, [error])
-    assert "the history is not complete" in page.text(".problem")
-    line = page.text("section[aria-labelledby=missing] tbody tr")
-    assert "unknown" in line
-    assert "never seen" not in line
-
-
 planned = partial(checked, path="/check/plan")
-
-
-@pytest.mark.parametrize("ref", ["v0.22.0", "develop~1"])
-def test_tabs_link_to_each_other(client: httpx.Client, ref: str) -> None:
-    """With the given revision, a listed tag or any other ref; the current tab is marked."""
-    for path, other in (("/check", "/check/plan"), ("/check/plan", "/check")):
-        page = shown(client, f"{path}?ref={ref}")
-        (current,) = page.links("nav.tabs a[aria-current]").values()
-        assert httpx.URL(current).path == path
-        links = page.links("nav.tabs a").values()
-        assert any(link.endswith(f"{other}?ref={ref}") for link in links)
-        assert page.values("option[selected]") == [ref]
 
 
 def test_specs_to_build(client: httpx.Client) -> None:
@@ -287,46 +180,6 @@ def test_specs_to_build(client: httpx.Client) -> None:
     assert [line.split()[1] for line in lines] == ["hdf5@2.0", "nothing-like-it@1.0"]
     for link in {*page.links("main a").values()}:
         assert client.get(link).status_code == 200, link
-
-
-def test_replacement(client: httpx.Client) -> None:
-    """With its cause, and a link to the replaced spec."""
-    page = planned(client, as_bytes(lock_file(NEW, [])), "v0.22.0", stack="e4s")
-    (line,) = page.texts("section[aria-labelledby=builds] tbody tr")
-    assert line.endswith("hdf5 1.14.5 → 2.0")
-    assert page.texts("section[aria-labelledby=why] tbody tr") == ["hdf5 1.14.5 → 2.0 1 1"]
-    assert hash_of("old") in "".join(page.links("section[aria-labelledby=builds] a").values())
-
-
-def test_removed_specs(client: httpx.Client) -> None:
-    """Those that the stack loses without a replacement; only if a stack is given."""
-    lock = as_bytes(lock_file([locked("new", name="nothing-like-it")], [hash_of("new")]))
-    page = planned(client, lock, "v0.22.0", stack="e4s")
-    assert "Removed from the stack e4s" in page.text("section[aria-labelledby=gone]")
-    assert any(
-        line.startswith("hdf5 for ") for line in page.texts("section[aria-labelledby=gone] li")
-    )
-    assert not planned(client, lock, "v0.22.0").dom.cssselect("section[aria-labelledby=gone]")
-
-
-NEW = [locked("new", version="2.0")]
-
-
-@pytest.mark.parametrize(
-    ("specs", "stack", "title", "message"),
-    [
-        ([], "e4s", "0 of 0 specs", "Removed from the stack e4s"),
-        (NEW, "", "0 of 1 spec", "None: all specs are available."),
-        (NEW, "e5s", "0 of 1 spec", "develop has no stack e5s"),
-    ],
-)
-def test_little_to_build(
-    client: httpx.Client, specs: list[Any], stack: str, title: str, message: str
-) -> None:
-    """The page states it, for the default revision."""
-    page = planned(client, as_bytes(lock_file(specs, [])), stack=stack)
-    assert page.text("h1") == f"{title} to build"
-    assert message in page.text("main")
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,10 @@
 """Commits of the recipes on pages (a tab of comparisons, a page each, links)."""
 
 import re
-from collections.abc import Mapping
-from pathlib import Path
 
 import httpx
-import pytest
 
-from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
-from snapshots.demo import develop_history
-from snapshots.models import RevisionInfo
-from snapshots.recipes.commits import Recipes, RecipesOrigin, SpackChange
 from tests.server.pages.page_reader import Shown, page_data, shown
-from tests.server.pages.recipes import SPACK, import_recipes
-from tests.server.servers import application
 
 PAIR, WEEK = "/compare/develop-2025-01-05...develop", "/compare/develop~1...develop"
 
@@ -77,14 +67,6 @@ def test_page_of_a_commit(history_client: httpx.Client) -> None:
     assert f"The only commit that begins with {oid[:8]}" in prefix.text()
 
 
-@pytest.mark.parametrize("oid", ["f" * 40, "abc", "<b>", "a" * 5_000])
-def test_unknown_commit(history_client: httpx.Client, oid: str) -> None:
-    """The page says so."""
-    page = shown(history_client, f"/commits/{oid}")
-    assert page.status in (404, 400)
-    assert page.texts(".problem")
-
-
 def test_pages_link_to_commits(history_client: httpx.Client, addresses: dict[str, str]) -> None:
     """Those of a cause, a package, a spec and a hash."""
     subjects = shown(history_client, f"{WEEK}/commits").links("tbody th a").keys()
@@ -103,21 +85,6 @@ def test_pages_link_to_commits(history_client: httpx.Client, addresses: dict[str
         assert len(rebuilt.texts(".names li")) == 1
 
 
-def test_weak_explanations_are_last(history_client: httpx.Client) -> None:
-    """Dropped commits, then sweeping ones, each marked; a change of Spack has both commits."""
-    commits = [row[0] for row in shown(history_client, f"{WEEK}/commits").rows()]
-    marks = [2 if "sweeping" in text else 1 if "dropped" in text else 0 for text in commits]
-    assert marks == sorted(marks)
-    assert {*marks} == {0, 1, 2}
-    page = shown(history_client, f"{WEEK}/commits?levels=SPACK")
-    (row,) = page.rows()
-    assert f"Spack: {'a' * 12} → {'b' * 12} (compare)" in row[0]
-    cause = shown(history_client, next(iter(page.links("td:last-child a").values())))
-    assert "perhaps by another Spack" in cause.text("ul.commits")  # none changed its recipe
-    link = f"https://github.com/spack/spack/compare/{SPACK.before}...{SPACK.after}"
-    assert link_to(page, "compare", "th a") == link
-
-
 def test_pages_without_recipes(client: httpx.Client) -> None:
     """Only the tab mentions commits, and how to import recipes."""
     page = shown(client, f"{PAIR}/commits")
@@ -128,38 +95,3 @@ def test_pages_without_recipes(client: httpx.Client) -> None:
     cause = shown(client, PAIR).links("ol.causes a")
     assert "Commits of the recipes" not in shown(client, next(iter(cause.values()))).text()
     assert "commits" not in shown(client, "/r/develop/packages/hdf5").links("ol.log a")
-
-
-def test_recipes_of_two_repositories_are_not_compared(tmp_path: Path) -> None:
-    """The tab says so."""
-    catalog = Catalog(str(tmp_path))
-    catalog.publish(list(develop_history(revisions=2, packages=2, specs=4)))
-    revisions: Mapping[RevisionInfo, Recipes] = {
-        revision: Recipes(f"/{number}", "a" * 40, RecipesOrigin.REF)
-        for number, revision in enumerate(catalog.history.revisions)
-    }
-    catalog.recipes.keep(revisions, {})
-    with application(Settings(catalog=str(tmp_path))) as client:
-        assert "two repositories" in shown(client, f"{WEEK}/commits").text("#tab .empty")
-
-
-@pytest.mark.parametrize(
-    ("setting", "spack", "text", "link"),
-    [
-        ("https://x.org/{before}/{after}", SPACK, "(compare)", f"https://x.org/{SPACK.before}"),
-        ("", SpackChange(None, "b" * 40), f"Spack: unknown → {'b' * 12}", None),
-    ],
-)
-def test_link_to_the_comparison_of_spack(
-    tmp_path: Path, setting: str, spack: SpackChange, text: str, link: str | None
-) -> None:
-    """According to the setting, if both commits are available."""
-    catalog = Catalog(str(tmp_path))
-    catalog.publish(list(develop_history(revisions=3, packages=4, specs=12)))
-    import_recipes(catalog, sorted(catalog.package_names())[::2], spack=spack)
-    with application(Settings(catalog=str(tmp_path), recipes_url=setting)) as client:
-        page = shown(client, f"{WEEK}/commits?levels=SPACK")
-    (row,) = page.rows()
-    assert text in row[0]
-    compared = page.links("th a").get("compare")
-    assert compared is None if link is None else str(compared).startswith(link)

@@ -16,7 +16,6 @@ from snapshots.models import Spec
 from snapshots.spack.names import ROOT_STACK
 from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.server.pages.page_reader import Serve, Shown, data_of, numbers, page_data, shown
-from tests.snapshots.factories import a_spec
 
 BASE, HEAD = "develop-2025-01-05", "develop"
 PAIR = f"/compare/{BASE}...{HEAD}"
@@ -123,15 +122,6 @@ def test_forms_lead_to_comparisons(client: httpx.Client) -> None:
     assert shown(client, "/compare/no-such...develop").status == 404
 
 
-def test_equal_sides(client: httpx.Client) -> None:
-    """Every tab states that nothing changed."""
-    for tab in TABS:
-        page = shown(client, f"/compare/{HEAD}...{HEAD}{tab}")
-        assert page.status == 200
-        assert "nothing changed" in page.text(".verdict")
-        assert not page.dom.cssselect("tbody tr") or tab == "/notes"
-
-
 def test_packages(client: httpx.Client) -> None:
     """Each with its changes; filters by kind state the counts of the summary."""
     page = shown(client, f"{PAIR}/packages")
@@ -179,33 +169,6 @@ def test_specs(client: httpx.Client) -> None:
     name = data["specs"]["nodes"][0]["name"]
     of_name = shown(client, f"{PAIR}/specs?packages={name}")
     assert {row[0].split("@")[0][-len(name) :] for row in of_name.rows()} == {name}
-
-
-def test_pair_is_one_row_and_two_lines_of_a_file(client: httpx.Client) -> None:
-    """The page counts a replaced spec with its replacement; files list each hash."""
-    query = f"""{{ compare(base: "{BASE}", head: "{HEAD}") {{
-      specs {{ totalCount }} reasons {{ reason numSpecs }} }} }}"""
-    data = data_of(client, query)["compare"]
-    (replaced,) = [
-        reason["numSpecs"] for reason in data["reasons"] if reason["reason"] == "REPLACED"
-    ]
-    page = shown(client, f"{PAIR}/specs")
-    assert numbers([page.text(".pager span")]) == [data["specs"]["totalCount"] - replaced]
-    assert page.text(".pager span").endswith(" specs: 1 to 50")
-    header, *lines = client.get(f"{PAIR}/specs?as=csv").text.splitlines()
-    assert len(lines) == data["specs"]["totalCount"]
-    assert "path.name" not in header
-
-
-def test_ambiguous_counterparts(serve: Serve) -> None:
-    """Equal specs state how many were rebuilt, and that it is unknown which."""
-    zlib = [[a_spec(label, name="zlib") for label in labels] for labels in ("12", "3")]
-    client = serve(*zlib)
-    page = shown(client, "/compare/develop~1...develop/specs")
-    assert len(page.rows()) == 2
-    assert all("1 of 2 was rebuilt; it is unknown which" in row[1] for row in page.rows())
-    page = shown(client, "/compare/develop~1...develop/causes/zlib?kind=UNKNOWN")
-    assert "1 of 2 was rebuilt; it is unknown which" in page.text("table")
 
 
 def test_stacks(client: httpx.Client) -> None:
@@ -401,30 +364,3 @@ def test_data_that_a_source_lacks_is_unknown(sources: httpx.Client) -> None:
     assert {"lone", "old"} <= {row[0] for row in by_target.rows()}
     specs = shown(sources, f"{pair}/specs")
     assert "unknown" in {row[2].split()[-1] for row in specs.rows()}
-
-
-def test_small_changes(sources: httpx.Client) -> None:
-    """A single spec is in the singular; an upgrade neither adds nor removes a package."""
-    assert "1 rebuilt, 1 replaces another" in shown(sources, "/compare/replaced~1...replaced").text(
-        ".totals"
-    )
-    figures = figures_of(shown(sources, "/compare/upgraded~1...upgraded"))
-    assert figures["Specs"].startswith(f"Specs +1 {MINUS}1 ")
-    assert figures["Packages"].startswith("Packages ±0 ")
-    assert figures["Stacks"].startswith("Stacks the same")
-
-
-def test_stacks_that_one_source_lacks(sources: httpx.Client) -> None:
-    """If only one source lists stacks, none is added or removed."""
-    pair = "/compare/stackless~1...stackless"
-    why = shown(sources, pair)
-    assert "Nothing changed that counts as a change" in why.text(".verdict")
-    figures = figures_of(why)
-    assert "unknown" in figures["Stacks"]
-    assert "The source of one of the revisions does not list stacks." in figures["Stacks"]
-    assert "in a stack" not in figures["Coverage"]
-    for tab in ("stacks", "coverage"):
-        assert "does not list stacks" in shown(sources, f"{pair}/{tab}").text("#tab")
-    notes = shown(sources, f"{pair}/notes")
-    assert "No spec was added, removed or rebuilt." in notes.text()
-    assert "Stacks" not in notes.texts(".notes th")

@@ -1,12 +1,11 @@
 """Responses with pages: methods, addresses, links, caching, limits and errors."""
 
 import asyncio
-import socket
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock, Mock, create_autospec, patch
+from unittest.mock import AsyncMock, Mock, create_autospec
 from urllib.parse import unquote
 
 import httpx
@@ -19,11 +18,10 @@ from server.app import create_app
 from server.asgi import responses
 from server.asgi.admission import Outgoing
 from server.asgi.allowances import Allowances
-from server.asgi.errors import BadRequest
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
 from server.pages.documents import DocumentAnswer
-from server.pages.error_pages import Nearest, missing, nowhere, refused
+from server.pages.error_pages import Nearest, missing
 from server.pages.renderer import POLICY, Renderer
 from server.pages.routes import PAGES, TABS
 from server.settings import Settings
@@ -91,14 +89,6 @@ def test_unknown_address_is_a_page_for_browsers(client: httpx.Client) -> None:
         # The form depends on this header, which caches have to respect.
         assert "accept" in answer.headers["vary"]
     assert "accept" in page.response.headers["vary"]
-
-
-def test_request_without_a_path(client: httpx.Client) -> None:
-    """An asterisk as target, as in OPTIONS, is not found."""
-    sent = b"GET * HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nConnection: close\r\n\r\n"
-    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as connection:
-        connection.sendall(sent)
-        assert connection.makefile("rb").readline().split()[1] == b"404"
 
 
 def test_unexpected_error_is_a_page(
@@ -304,29 +294,6 @@ def test_immutable_pages_never_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "near", "link"),
-    [
-        ("/r/develo?search=a", "develop", "/r/develop?search=a"),
-        ("/r/develop/packages/hdf55?by=STACK", "hdf5", "/r/develop/packages/hdf5?by=STACK"),
-        ("/r/develop/packages/df5", "hdf5", "/r/develop/packages/hdf5"),
-        ("/r/develop/stacks/e4z", "e4s", "/r/develop/stacks/e4s"),
-        ("/r/develp/packages/hdf5", "develop", "/r/develop/packages/hdf5"),
-        ("/compare/v0.22.0...develo/specs", "develop", "/compare/v0.22.0...develop/specs"),
-        ("/search?q=hdf5&in=develo", "develop", "/search?q=hdf5&in=develop"),
-        ("/series/develp", "develop", "/series/develop"),
-    ],
-)
-def test_nearest_names_are_links(client: httpx.Client, address: str, near: str, link: str) -> None:
-    """To the same view of these names; the search box contains the unknown name."""
-    page = shown(client, address)
-    assert (page.status, page.text("h1")) == (404, "Not found")
-    assert page.response.headers["cache-control"] == "no-store"
-    assert page.links(".nearest a")[near] == str(client.base_url.join(link))
-    assert client.get(link).status_code == 200
-    assert page.values("header input[name=q]") != [""]
-
-
-@pytest.mark.parametrize(
     ("address", "problem", "link", "target"),
     [
         (f"/r/develop/specs/{'a' * 32}", "", "History of this hash", f"/hash/{'a' * 32}"),
@@ -356,34 +323,3 @@ def test_unknown_names_lead_on(
     assert unquote(address).rpartition("/")[2] in page.text()
     assert page.links()[link] == str(client.base_url.join(target))
     assert all("/a" in link for link in page.links(".candidates a").values())
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("/r/develop?order=WEIGHT", "Order cannot be 'WEIGHT'."),
-        ("/r/develop?after=x", "After/before: 'x' is not a cursor of this list"),
-        ("/compare/develop~1...develop/causes/zlib", "The URL has no kind."),
-    ],
-)
-def test_invalid_parameters(client: httpx.Client, address: str, message: str) -> None:
-    """The error does not use terms of GraphQL; the page has links."""
-    page = shown(client, address)
-    assert page.status == 400
-    assert page.text(".problem").startswith(message)
-    links = {link.text: link.get("href") for link in page.dom.cssselect(".ways-on a")}
-    if "?" in address:
-        assert links["This page without filters"] == "?"
-
-
-def test_pages_of_refusals_are_rendered_once() -> None:
-    """They are sent from the event loop; only their links depend on the depth of the URL."""
-    renderer = Renderer()
-    with patch.object(renderer, "render", wraps=renderer.render) as rendered:
-        for path in ("/a", "/b", "/a/b", "/b/a"):
-            busy = BadRequest("too many requests", status=429)
-            pages = nowhere(renderer, scope(path)), refused(renderer, scope(path), busy)
-            assert [page.status for page in pages] == [404, 429]
-            for page in pages:
-                assert f'href="{"../" * (path.count("/") - 1) or "./"}check"'.encode() in page.body
-    assert rendered.call_count == 4

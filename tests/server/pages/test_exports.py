@@ -20,11 +20,11 @@ from server.asgi.admission import Admission, Outgoing
 from server.asgi.lanes import Lanes
 from server.pages import exports
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageRequest
-from server.pages.exports import Export, cell, csv_body, csv_head, file_name, json_lines, table_of
+from server.pages.exports import Export, cell, csv_body, csv_head, json_lines, table_of
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.cache_pages import history_of
-from tests.server.pages.page_reader import data_of, shown
+from tests.server.pages.page_reader import data_of
 from tests.server.servers import application
 
 _API = API()
@@ -102,16 +102,6 @@ def test_lines_round_trip() -> None:
     assert [json.loads(line) for line in json_lines([ROW, ROW], columns).splitlines()] == [ROW] * 2
 
 
-def test_file_names() -> None:
-    """Valid on every system, whatever the address contains."""
-    table = table_of("revision", "revision.packages")
-    ref = "develop@2025-03-30.ab12cd34"
-    expected = "packages-develop@2025-03-30.ab12cd34.csv"
-    assert file_name(table, {"ref": ref}, "csv") == expected
-    assert file_name(table, {"name": '../"\r\n<x>'}, "csv") == "packages-x.csv"
-    assert len(file_name(table, {"ref": "x" * 999, "name": "y" * 999}, "jsonl")) < 255
-
-
 def test_table_has_every_row_of_its_page(client: httpx.Client) -> None:
     """With the filters and order of the address; CSV and JSON agree."""
     address = "/r/develop/packages/hdf5"
@@ -150,23 +140,6 @@ def test_every_table_is_exported(history_client: httpx.Client, addresses: dict[s
         assert all(names.issuperset(row) for row in rows), (address, answer.text)
         seen.add(page.path)
     assert seen == {page.path for page in WITH_TABLES}
-
-
-@pytest.mark.parametrize(
-    ("address", "status"),
-    [
-        ("/r/develop?as=xls", 400),
-        ("/hash?as=csv", 400),
-        ("/r/nope?as=csv", 404),
-        ("/r/develop/packages/nope?as=csv", 404),
-        ("/r/develop?as=csv&stacks=&order=nope", 400),
-    ],
-)
-def test_failed_export_is_a_page(client: httpx.Client, address: str, status: int) -> None:
-    """It explains the error."""
-    page = shown(client, address)
-    assert page.status == status
-    assert page.texts(".problem")
 
 
 @pytest.fixture
@@ -210,36 +183,6 @@ def test_interrupted_table_is_an_error(
         with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
             answer.read()
     assert "broke off" in caplog.text
-
-
-def test_pieces_have_an_allowed_cost(small: str, pieces: list[dict[str, Any]]) -> None:
-    """They are smaller if rows are expensive."""
-    with application(Settings(catalog=small, max_cost=50_000)) as client:
-        answer = client.get("/r/develop?as=jsonl")
-    assert answer.status_code == 200
-    assert len(answer.text.splitlines()) == 6
-    assert pieces[0]["first"] == 1_000
-    assert pieces[-1]["first"] < 1_000
-
-
-def test_disconnect_ends_an_export(
-    small: str, monkeypatch: pytest.MonkeyPatch, pieces: list[dict[str, Any]]
-) -> None:
-    """No further piece is queried."""
-    monkeypatch.setattr(exports, "MAX_ROWS", 1)
-    run = DocumentRunner.run
-
-    async def slowly(self: DocumentRunner, *arguments: Any) -> DocumentAnswer:
-        await asyncio.sleep(0.05)
-        return await run(self, *arguments)
-
-    monkeypatch.setattr(DocumentRunner, "run", slowly)
-    with (
-        application(Settings(catalog=small)) as client,
-        client.stream("GET", "/search?q=*&as=jsonl") as answer,
-    ):
-        next(answer.iter_bytes())
-    assert len(pieces) < 20  # the server has ended after the export
 
 
 def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:

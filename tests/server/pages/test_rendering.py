@@ -2,18 +2,13 @@
 
 import re
 from functools import partial
-from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from markupsafe import Markup
 
-from server.pages import filters, renderer
-from server.pages.charts import MAX_POINTS, bars, line
-from server.pages.error_pages import nowhere
+from server.pages import filters
+from server.pages.charts import bars, line
 from server.pages.filters import (
     Difference,
     differences,
@@ -23,7 +18,7 @@ from server.pages.filters import (
     with_cell_labels,
     words,
 )
-from server.pages.renderer import VENDOR, Renderer, assets, with_visible_characters
+from server.pages.renderer import with_visible_characters
 
 
 def test_values() -> None:
@@ -151,28 +146,7 @@ def test_cells_have_labels() -> None:
     )
 
 
-def test_each_character_is_classified_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text of a million invisible characters is as fast as any."""
-    look = Mock(return_value="?")
-    monkeypatch.setattr(renderer, "visible", look)
-    assert with_visible_characters("\u202e\x00" * 1_000) == "??" * 1_000
-    assert sorted(call.args[0] for call in look.call_args_list) == ["\x00", "\u202e"]
-
-
-def test_pages_of_a_build_without_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They load only cachelog's own files."""
-    assert set(assets(tmp_path)) == assets().keys() - {*VENDOR}
-    monkeypatch.setattr(renderer, "VENDOR", ())
-    uncached = Renderer(recipes_url="https://a.example/{before}/{after}")
-    page = nowhere(uncached, {"path": "/a/b"}).body.decode()
-    assert 'href="../static/pages/plain.css?v=' in page
-    assert "//" not in page.replace("<!doctype html>", "")
-    assert not [name for name in VENDOR if name in page]
-
-
 # -- charts
-
-COUNTS = st.integers(0, 10**7)
 
 
 line_in_a_box = partial(line, width=100, height=50)
@@ -215,25 +189,6 @@ def test_lines(
     assert points_of(drawn.path) == expected
 
 
-@example([0] * 499 + [9])
-@given(st.lists(st.none() | COUNTS, max_size=700))
-def test_line_stays_in_its_box(values: list[int | None]) -> None:
-    """For any number of values; its ends and extremes are those of the values."""
-    present = [value for value in values if value is not None]
-    drawn = line_in_a_box(values)
-    if len(present) < 2:
-        assert drawn is None
-        return
-    assert drawn
-    assert (drawn.first, drawn.last) == (present[0], present[-1])
-    assert (drawn.lowest, drawn.highest) == (min(present), max(present))
-    points = [point for piece in points_of(drawn.path) for point in piece]
-    assert len(points) <= 2 * MAX_POINTS
-    if values[-1] is not None:
-        assert points[-1][0] >= 100, "only values between others are omitted"
-    assert all(0 <= x <= 101 and 0 <= y <= 50 for x, y in points)
-
-
 @pytest.mark.parametrize(
     ("up", "down", "expected"),
     [
@@ -252,11 +207,3 @@ def test_bars(up: list[int], down: list[int], expected: tuple[str, str, int, int
     """Increases above the axis and decreases below it, by one scale; no bar for zero."""
     drawn = bars(up, down, width=102, height=50)
     assert (drawn and (drawn.up, drawn.down, drawn.most_up, drawn.most_down)) == expected
-
-
-def test_largest_bar_is_drawn() -> None:
-    """If there are too many bars, the largest of neighbours represents them."""
-    drawn = bars([1] * 500 + [9] + [1] * 200, [0] * 701, width=102, height=50)
-    assert drawn
-    assert "v-25" in drawn.up
-    assert drawn.up.count("M") <= MAX_POINTS

@@ -1,7 +1,5 @@
 """The pages of a revision and of a stack: packages, filters, orders, holes and twins."""
 
-from urllib.parse import urlsplit
-
 import httpx
 import pytest
 
@@ -79,65 +77,6 @@ def test_filters_are_links(client: httpx.Client) -> None:
     assert [text.removeprefix("✓ ") for text in narrowed.texts(facet)] == page.texts(facet)
     (chip,) = narrowed.links("ul.chosen a").values()
     assert shown(client, chip).texts(NAMES) == page.texts(NAMES)
-
-
-def test_packages_are_searched(client: httpx.Client) -> None:
-    """The form contains the search of the address; matches are also counted in specs."""
-    page = shown(client, "/r/develop?search=PY-&stacks=e4s")
-    names = page.texts(NAMES)
-    assert names
-    assert all("py-" in name for name in names)
-    query = """{ revision(ref: "develop") {
-      specs(filter: {search: "py-", stacks: ["e4s"]}) { totalCount } } }"""
-    count = data_of(client, query)["revision"]["specs"]["totalCount"]
-    assert f"{count:,} spec" in page.text("#count")
-    for name, value in (("search", "PY-"), ("stacks", "e4s")):
-        assert page.values(f"form.narrow input[name={name}]") == [value]
-    nothing = shown(client, "/r/develop?search=no-such-package")
-    assert "No package matches this" in nothing.text(".empty")
-
-
-def test_columns_order_packages_both_ways(client: httpx.Client) -> None:
-    """A click on a column header sorts by it, largest first; another click reverses it."""
-    page = shown(client, "/r/develop")
-    descending = shown(client, page.links("thead a")["Specs"])
-    assert descending.values("th[aria-sort]", "aria-sort") == ["descending"]
-    numbers = [int(text.replace(",", "")) for text in descending.texts(SPECS)]
-    assert numbers == sorted(numbers, reverse=True)
-    ascending = shown(client, descending.links("thead a")["Specs ↓"])
-    assert ascending.values("th[aria-sort]", "aria-sort") == ["ascending"]
-
-
-def test_neighbours(serve: Serve) -> None:
-    """The previous and next revision, and the comparison; links keep the given ref."""
-    states = [[a_spec("1")], [a_spec("1"), a_spec("2", name="zlib")]]
-    client = serve(*states)
-    newest = shown(client, "/r/develop")
-    steps = newest.links(".steps a")
-    before = next(link for name, link in steps.items() if name.startswith("←"))
-    first = shown(client, before)
-    assert first.texts(NAMES) == ["hdf5"]
-    assert "The first revision of develop" in first.text(".steps")
-    assert "The newest revision of develop" in newest.text(".steps")
-    compare = next(steps[name] for name in steps if name.startswith("What changed"))
-    ref = data_of(client, PACKAGES, ref="develop")["revision"]["previous"]["ref"]
-    assert urlsplit(compare).path == f"/compare/{ref}...develop"
-    assert newest.links(NAMES + " a")["zlib"].endswith("/r/develop/packages/zlib")
-
-
-def test_data_that_the_source_lacks(serve: Serve) -> None:
-    """Unknown sizes, stacks and compilers are stated, not 0 or blank."""
-    specs = [a_spec("1", compiler=None, stacks=())]
-    client = serve(specs)
-    page = shown(client, "/r/develop")
-    figures = page.facts(".figures")
-    assert figures["Size"] == "unknown"
-    (row,) = page.texts("table.packages tbody tr")
-    assert row == "hdf5 1.14.5 1"
-    assert "The source does not list stacks or sizes of these." in page.texts(".listed p")
-    assert figures["Stacks"] == "unknown"
-    assert "The source states none" in page.text(".facets")
-    assert "does not list stacks" in page.text("main")
 
 
 LINK = ("build", "link")

@@ -1,6 +1,5 @@
 """The page of a series (charts, revisions, largest causes), and the home page of all series."""
 
-import shutil
 from datetime import datetime
 from itertools import accumulate
 from pathlib import Path
@@ -14,10 +13,9 @@ import pytest
 from server.pages.filters import MINUS
 from server.pages.routes import PAGES
 from server.settings import Settings
-from snapshots.catalog.catalog import Catalog
-from tests.server.pages.page_reader import Serve, Shown, page_data, rendered, shown
+from tests.server.pages.page_reader import Shown, page_data, rendered, shown
 from tests.server.servers import application
-from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.factories import day
 
 (PAGE,) = (page for page in PAGES if page.document_name == "series")
 
@@ -42,18 +40,6 @@ LARGE = {
     },
 }
 """A revision as the API returns it, with numbers of the greatest length."""
-
-STATES = [
-    a_snapshot([a_spec(name, name=name, size=None) for name in names], tag, day(number))
-    for tag, number, names in (("develop", 0, "a"), ("develop", 7, "abc"), ("alone", 1, "ab"))
-]
-"""A series of two revisions and one of one, without sizes."""
-
-
-@pytest.fixture(scope="module")
-def odd(serve: Serve) -> httpx.Client:
-    """Return a client of a server of these states."""
-    return serve(*STATES)
 
 
 @pytest.fixture(scope="module")
@@ -97,20 +83,6 @@ def test_log_of_revisions(page: Shown, answer: Any) -> None:
     assert paths == {f"/r/{node['ref']}" for node in nodes} | compared
 
 
-def test_any_two_revisions_can_be_compared(
-    page: Shown, answer: Any, history_client: httpx.Client
-) -> None:
-    """By a form without a script; the newest two are selected by default."""
-    own_refs = [node["ref"] for node in answer["series"]["revisions"]["nodes"]]
-    for name, chosen in (("base", own_refs[1]), ("head", own_refs[0])):
-        assert page.values(f"main form input[name={name}]") == own_refs
-        assert page.values(f"main form input[name={name}][checked]") == [chosen]
-    (action,) = page.values("main form", "action")
-    target = page.response.url.join(action or "")
-    refs = {"base": own_refs[-1], "head": own_refs[0]}
-    assert history_client.get(target, params=refs, follow_redirects=True).status_code == 200
-
-
 def test_charts_show_the_growth_of_the_api(page: Shown, answer: Any) -> None:
     """Times are minutes since the previous point; sizes are MiB."""
     points, growth = points_of(page), answer["growing"]["growth"]
@@ -121,37 +93,6 @@ def test_charts_show_the_growth_of_the_api(page: Shown, answer: Any) -> None:
     assert points["size"] == [round(int(point["totalSize"]) / 2**20) for point in growth]
     for name, field in (("added", "specsAdded"), ("removed", "specsRemoved")):
         assert points[name] == [0, *(point[field] for point in growth[1:])]
-
-
-def test_charts_without_a_script(page: Shown, answer: Any) -> None:
-    """Each is drawn, and described in words."""
-    charts = page.dom.cssselect(".chart")
-    assert [chart.get("data-chart") for chart in charts] == ["specs", "packages", "size", "changes"]
-    assert all(chart.cssselect(".plot[role=img] svg path") for chart in charts)
-    numbers = [point["numSpecs"] for point in answer["growing"]["growth"]]
-    assert page.values(".plot", "aria-label")[0] == (
-        f"Specs: {numbers[0]:,} at first, {numbers[-1]:,} at last; "
-        f"least {min(numbers):,}, most {max(numbers):,}"
-    )
-
-
-def test_series_of_a_single_revision(odd: httpx.Client) -> None:
-    """No chart and no comparison; the page says so."""
-    page = shown(odd, "/series/alone")
-    assert page.status == 200
-    assert "One revision so far" in page.text()
-    assert page.dom.cssselect(".chart, input[type=radio], main button, #points") == []
-    assert rows_of(page)[0][-1] == "the first"
-
-
-def test_unknown_sizes_are_stated(odd: httpx.Client) -> None:
-    """In the figures, in place of the chart, and in the log."""
-    page = shown(odd, "/series/develop")
-    assert page.texts(".figures dd")[-1] == "unknown"
-    assert "Sizes are unknown" in page.text()
-    charts = [chart.get("data-chart") for chart in page.dom.cssselect(".chart")]
-    assert charts == ["specs", "packages", "changes"]
-    assert [row[-2:] for row in rows_of(page)] == [["unknown", "unknown"], ["unknown", "the first"]]
 
 
 def series_of(nodes: list[Any], total: int) -> dict[str, Any]:
@@ -182,22 +123,6 @@ def test_size_of_the_page_of_a_thousand_revisions() -> None:
     assert len(points_of(page)["specs"]) == 1_000
     assert "The last 1,000 of 1,200 revisions." in page.text()
     assert page.links(".pager a")["Next →"] == "http://a/series/develop?after=b"
-
-
-def test_incomplete_history_is_stated() -> None:
-    """The log has all other data; the error states the reason."""
-    bare = LARGE | {"growth": None}
-    errors = [
-        ("the history is not complete", ["growing", "growth"]),
-        ("not <b>kept</b>", ["series", "latest", "growth"]),
-    ]
-    data = {"growing": None, "series": series_of([bare], 2) | {"latest": bare}}
-    page = rendered(PAGE, "/series/develop", data, errors, name="develop")
-    first, second = page.texts(".problem")
-    assert first == "the history is not complete"
-    assert "not <b>kept</b>" in second
-    (row,) = rows_of(page)
-    assert row[2:7] == ["1,234", "not known yet", "58,000", "compare", "not known yet"]
 
 
 def test_largest_causes(history_client: httpx.Client) -> None:
@@ -256,40 +181,3 @@ def test_empty_catalog_explains_imports(tmp_path: Path) -> None:
     assert any("cachelog import" in text for text in page.texts("pre"))
     assert any("cachelog serve --demo" in text for text in page.texts("pre"))
     assert page.dom.cssselect("form") == []
-
-
-def test_unknown_values_are_stated(tmp_path: Path) -> None:
-    """Sizes, changes that are not stored, and those of a single revision."""
-    Catalog(str(tmp_path)).publish(STATES)
-    for table in ("comparisons", "changes", "hashes"):
-        shutil.rmtree(tmp_path / table)
-    with application(Settings(catalog=str(tmp_path))) as client:
-        page = shown(client, "/")
-        assert page.texts("article dd")[-2:] == ["unknown", "not known yet"]
-        assert page.texts("tbody td")[-3:] == ["unknown", "one revision", "not known yet"]
-        assert "cachelog history fill" in page.text(".problem")
-        assert "generated sample data" not in page.text(".intro")
-        assert client.get("/series/develop").status_code == 200  # which computes them
-        assert client.get("/series/alone").status_code == 200
-        page = shown(client, "/")
-    assert page.texts("article dd")[-1] == "+2 0"
-    assert page.texts("tbody td")[-1] == "the first"
-    assert page.dom.cssselect(".problem") == []
-
-
-def test_size_of_the_page_of_a_hundred_series() -> None:
-    """At most 100 kB, with any names."""
-    latest = LARGE | {"tag": "v0.28.0-of-a-site"}
-    points = [{"numSpecs": number * 7_919 % 58_000} for number in range(30)]
-    all_series = [
-        {
-            "name": f"site-{number}<b>",
-            "latest": latest,
-            "revisions": {"totalCount": 1_000, "nodes": points},
-        }
-        for number in range(100)
-    ]
-    page = rendered(PAGES[0], "/", {"allSeries": all_series})
-    assert len(page.response.content) <= 100_000
-    assert page.dom.cssselect("main b") == []
-    assert page.texts("tbody th")[-1] == "site-99<b>"

@@ -211,11 +211,3 @@ def test_invalid_url_is_an_error(url: str) -> None:
     """The error states its position, not its text, which may be secret."""
     with pytest.raises(InvalidArgument, match="URL 2 is not one of http:// or https://HOST"):
         webhooks.receivers_of(["http://example.org/", url], "--notify")
-
-
-def test_duplicate_receivers_are_removed() -> None:
-    """Messages show only the host, as the rest may be secret; duplicates are removed."""
-    url = "https://user:word@hooks.example.org:8443/services/T0/B0?key=x"
-    assert webhooks.receivers_of([url, url], "--notify") == [
-        webhooks.Receiver(url, "https://hooks.example.org:8443")
-    ]

@@ -1,6 +1,5 @@
 """Repositories of recipes: the commits of revisions, those between, and changed repositories."""
 
-import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,12 +17,11 @@ from snapshots.errors import InvalidArgument, SourceError
 from snapshots.models import RevisionInfo
 from snapshots.recipes import repository as module
 from snapshots.recipes.commits import Commit, CommitGraph, Recipes, RecipesOrigin, SpackChange
-from snapshots.recipes.repository import TagRefs, open_recipes
+from snapshots.recipes.repository import open_recipes
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import a_revision, seeded
 from tests.snapshots.recipes.repositories import FIRST, Change, RecipesRepository, recipe
-from tests.snapshots.sources.git.repositories import program
 
 PACKAGES = ("zlib", "hdf5", "7zip", "py-numpy")
 
@@ -98,13 +96,6 @@ def test_invalid_commits(repository: RecipesRepository, name: str) -> None:
         pytest.raises(InvalidArgument, match="is not a commit or ref"),
     ):
         opened.commit(name)
-
-
-@pytest.mark.parametrize("pattern", ["{tag}", "refs/{tag}/{tag}", "refs/x", "refs/../{tag}", "--x"])
-def test_invalid_patterns(pattern: str) -> None:
-    """Each pattern is a ref with {tag} once."""
-    with pytest.raises(InvalidArgument, match=r"CACHELOG_RECIPES_REFS: .* is not a ref with"):
-        TagRefs([pattern])
 
 
 # -- the commits between
@@ -234,17 +225,6 @@ def test_partial_clone(repository: RecipesRepository, tmp_path: Path) -> None:
     assert b"\n?" in output.stdout
 
 
-def test_shallow_clone(repository: RecipesRepository, tmp_path: Path) -> None:
-    """Its last commit seems to have created all files, and touches none."""
-    shallow = tmp_path / "shallow"
-    command = ["git", "clone", "-q", "--depth=2", f"file://{repository.folder}", str(shallow)]
-    subprocess.run(command, check=True)
-    _, second, third = repository.oids
-    with open_recipes(str(shallow), ReadSettings()) as opened:
-        assert opened.has(repository.oids) == {second, third}
-        assert [of.packages for of in opened.read([third, second])] == [("7zip",), ()]
-
-
 @pytest.mark.parametrize(
     ("limit", "value", "reason"),
     [("MAX_BYTES", 100, "more paths"), ("MAX_COMMITS", 1, "more than")],
@@ -259,17 +239,6 @@ def test_bounds(
     """More commits or paths than the bounds allow are an error."""
     monkeypatch.setattr(module, limit, value)
     with pytest.raises(SourceError, match=reason):
-        graph_of(repository.folder, [repository.oids[0], repository.oids[2]])
-
-
-def test_timeout(
-    repository: RecipesRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Git is terminated if reading commits takes longer than the bound."""
-    lines = '[ "$1" = diff-tree ] && exec sleep 60', f'exec {shutil.which("git")} "$@"'
-    program(tmp_path, monkeypatch, *lines)
-    monkeypatch.setattr(module, "LONGEST", 0.1)
-    with pytest.raises(SourceError, match=r"git took longer than 0\.1 s"):
         graph_of(repository.folder, [repository.oids[0], repository.oids[2]])
 
 
@@ -410,25 +379,6 @@ def test_two_repositories_in_one_series(
     assert series.subjects(1, 2) is None
     why = f"the recipes are of two repositories, {spack.folder} and {repository.folder}"
     assert series.catalog.recipes.why_unknown(revision(1), revision(2)) == why
-
-
-def test_recipes_that_move_to_another_folder(series: Series, tmp_path: Path) -> None:
-    """As in 2025 within Spack: each is touched once, by a sweeping commit."""
-    names = [f"py-{number}" for number in range(201)]
-    repository = RecipesRepository(tmp_path / "spack")
-    repository.commit("The beginning", list(map(OLD_LAYOUT.format, names)))
-    moved: dict[str, str | None] = dict.fromkeys(map(OLD_LAYOUT.format, names))
-    new = "var/spack/repos/spack_repo/builtin/packages/{}/package.py"
-    moved |= {new.format(name.replace("-", "_")): "0\n" for name in names}
-    repository.commit("all: move (#50000)", moved)
-    repository.commit("py-7: fix (#50001)", [new.format("py_7")])
-    for number in (0, 2):
-        series.keep(number, repository)
-    between = series.catalog.recipes.between(revision(0), revision(2))
-    assert between
-    fix, move = between.reached
-    assert (fix.packages, fix.is_sweeping) == (("py-7",), False)
-    assert (move.packages, move.is_sweeping) == (tuple(sorted(names)), True)
 
 
 def test_damaged_repository(series: Series, repository: RecipesRepository) -> None:

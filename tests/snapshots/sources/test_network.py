@@ -10,7 +10,6 @@ from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from pathlib import Path
 
-import httpcore
 import httpx
 import msgspec
 import pytest
@@ -182,18 +181,6 @@ def test_next_address_is_tried() -> None:
             stream.close()
 
 
-def test_no_address_responds() -> None:
-    """The error is that of the last address, or states that there is none."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        backend = BoundedBackend(boundary_of("127.0.0.9", "127.0.0.1"))
-        with pytest.raises(httpcore.ConnectError, match="refused"):
-            backend.connect_tcp("cache.example", port, 5)
-    with pytest.raises(httpcore.ConnectError, match=r"cache\.example has no address"):
-        BoundedBackend(boundary_of()).connect_tcp("cache.example", 443)
-
-
 # -- the boundary of an import
 
 
@@ -261,18 +248,6 @@ def test_dns_rebinding() -> None:
         rebinding.addresses("cache", 443)
 
 
-def test_boundary_of_another_process() -> None:
-    """A boundary in another process allows exactly the same addresses."""
-    first = resolving(["mirror"], mirror=["10.0.0.1"])
-    assert first.addresses("mirror", 80) == ["10.0.0.1"]
-    second = Boundary(["mirror"], lambda *_: ["127.0.0.1"], first.reached)
-    assert second.reached == first.reached
-    with pytest.raises(AddressRefused):
-        second.addresses("mirror", 80)
-    other = Boundary(["mirror"], lambda *_: ["10.0.0.2"], first.reached)
-    assert other.addresses("beside", 80) == ["10.0.0.2"]
-
-
 def test_endpoint_and_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint and a proxy may be reached at their first addresses, others may not."""
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
@@ -336,22 +311,6 @@ def test_endpoint_does_not_extend_the_boundary(server: Server, connected_to: lis
     assert "connection failed" in reasons[0]
     assert "only an import that begins there may go there" in reasons[1]
     assert set(connected_to) == {"127.0.0.1", "10.0.0.1"}
-
-
-def test_deadline_of_a_transport(server: Server) -> None:
-    """The deadline includes the header and the body of a response."""
-
-    def no_body(request: BaseHTTPRequestHandler) -> None:
-        send(request, 200, b"", {"Content-Length": "1000"})
-        server.closing.wait()
-
-    settings = msgspec.structs.replace(QUICK, deadline=0.2)
-    for path, reply in (("/head.json", silence(server)), ("/body.json", no_body)):
-        server[path] = reply
-        with Transport(settings, Report(), [server.url]) as transport:
-            for ask in (transport.read, transport.fetch):
-                with pytest.raises(SourceError, match=r"took longer than 0\.2 s"):
-                    ask(server.at(path))
 
 
 def test_invalid_host_name(server: Server) -> None:

@@ -1,10 +1,8 @@
 """Files and folders of cache pages: which files are read, and under which tags; unusual files."""
 
-import inspect
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from snapshots.contents import Snapshot
-from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNeeded
+from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.inputs import Missing, open_regular, read_regular
 from snapshots.sources.pages import folders as page_files
 from snapshots.sources.reports import Report
@@ -169,18 +167,6 @@ def test_folders_without_a_date(write: Write, folder: str, tag: str) -> None:
     assert states(page) == [(tag, "", ["a"])]
 
 
-def test_dates_under_another_tag(dated: Path) -> None:
-    """Another tag has the same dates, unless its own name has one."""
-    both = [dated / name for name in DATED]
-    assert [state[:2] for state in states(*both, tags=("main",))] == [
-        ("main", "2025-01-05"),
-        ("main", "2025-01-12"),
-    ]
-    assert states(both[0], tags=("x-2025-02-01",)) == [("x-2025-02-01", "", ["a", "b"])]
-    with pytest.raises(InvalidArgument, match="x-2025-02-01 has one date"):
-        states(*both, tags=("x-2025-02-01",))
-
-
 @pytest.mark.parametrize("name", ["{}/a/specs.md", "{}/a.txt"])
 def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> None:
     """Two states without dates are ambiguous; the error says how to import them."""
@@ -202,18 +188,6 @@ def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> No
     if name == "{}/a.txt":  # whose folder is not a tag
         with pytest.raises(SourceError, match=r"by one, each with --taken-at DATE$"):
             snapshots(tmp_path, tags=("develop",))
-
-
-def test_deep_folders(write: Write, tmp_path: Path) -> None:
-    """Folders may be nested deeper than Python's stack, whose limit is lowered here."""
-    write(f"{'in/' * 150}develop/a/specs.md", "1")
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(len(inspect.stack()) + 100)
-    try:
-        by_tag = snapshots(tmp_path)
-    finally:
-        sys.setrecursionlimit(limit)
-    assert packages(by_tag) == {"develop": ["a"]}
 
 
 @pytest.mark.parametrize("kind", ["empty", "missing", "dangling"])
@@ -414,20 +388,6 @@ def test_links(folder: Path, target: str, reason: str) -> None:
         imported(folder)
 
 
-def test_empty_location() -> None:
-    """An empty location is refused; it is not the current folder."""
-    with pytest.raises(InvalidArgument, match="LOCATION: is empty"):
-        imported("")
-
-
-@pytest.mark.parametrize("url", ["git://host/pages", "ftp://me:secret@host/a", "x-y://a"])
-def test_unknown_url_scheme(url: str) -> None:
-    """The error names the scheme only, as the rest may contain a login."""
-    scheme = url.partition("://")[0]
-    with pytest.raises(SourceError, match=rf"^{scheme}://\.\.\.: cannot be read; .* use --git"):
-        imported(url)
-
-
 def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
     """Each location is read by its reader; pages of several folders are read together."""
     put(tmp_path / "other" / "v1.0" / "hdf5" / "specs.md", page("hdf5", "b", tag="v1.0"))
@@ -436,16 +396,3 @@ def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:
     assert [
         (snapshot.tag, snapshot.source.kind, len(snapshot.content)) for snapshot in snapshots
     ] == [("v1.0", "index", 3), ("v1.0", "pages", 1)]
-
-
-def test_deleted_working_directory(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If the working directory was deleted, the error names the location."""
-    deleted = tmp_path_factory.mktemp("gone")
-    monkeypatch.chdir(deleted)
-    deleted.rmdir()
-    for location in (".", "develop", "index.json", "../develop"):
-        with pytest.raises(CachelogError):
-            imported(location)
-    assert len(imported(folder)) == 1

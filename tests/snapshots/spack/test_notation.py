@@ -14,13 +14,12 @@ from snapshots.spack.notation import (
     canonical_variant,
     canonical_variants,
     checked_variants,
-    compiler_key,
     flags_of,
     short_form,
     variant_of,
 )
 from snapshots.spack.query import parse
-from tests.snapshots.factories import a_spec, shuffled
+from tests.snapshots.factories import a_spec
 from tests.snapshots.records import has_facts
 
 VARIANTS = st.one_of(
@@ -100,12 +99,6 @@ def test_variants_are_a_set(texts: list[str], random: Random) -> None:
     assert list(variants) == sorted(set(variants))
 
 
-@given(st.lists(VARIANTS.filter(bool), max_size=5))
-def test_checked_variants(texts: list[str]) -> None:
-    """Valid variants get the same spelling as unchecked ones."""
-    assert checked_variants(texts) == canonical_variants(texts)
-
-
 @pytest.mark.parametrize(
     ("texts", "reason"),
     [
@@ -120,12 +113,6 @@ def test_invalid_variants_are_refused(texts: list[str], reason: str) -> None:
     """Empty, long and invisible variants are refused, and so is a long list of them."""
     with pytest.raises(ValueError, match=reason):
         checked_variants(texts)
-
-
-def test_compiler_order() -> None:
-    """Compilers sort by name, then by version."""
-    compilers = ["clang@16.0.6", "gcc@9.4.0", "gcc@13.2.0", "gcc@develop", "gcc-runtime@1.0"]
-    assert sorted(shuffled(compilers), key=compiler_key) == compilers
 
 
 # -- short forms of specs
@@ -243,10 +230,3 @@ def test_refused_parameter_value(value: object) -> None:
 def test_flags(text: str, flags: list[str]) -> None:
     """Flags are separated outside of quotes; an unpaired quote is an ordinary character."""
     assert flags_of(text) == flags
-
-
-@given(st.lists(st.text("-aD=\"' ", min_size=1)))
-def test_flags_keep_all_characters(texts: list[str]) -> None:
-    """No character but white space is lost, in any order of quotes."""
-    text = " ".join(texts)
-    assert "".join("".join(flags_of(text)).split()) == "".join(text.split())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
-from snapshots.spack.versions import parse_versions, remembered, version_key
+from snapshots.spack.versions import parse_versions, version_key
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 RELEASES = st.lists(st.integers(0, 12), min_size=1, max_size=4).map(
@@ -141,24 +141,6 @@ def test_sets_that_include_one_version_intersect(bounds: list[str], version: str
 
 
 # -- cached results of functions of texts
-
-
-def test_cached_texts() -> None:
-    """Results for short texts are cached up to a number of texts; few for long texts are."""
-    calls: list[str] = []
-
-    @remembered(1_000, longest=3)
-    def reversed_text(text: str) -> str:
-        """Return a text from its end."""
-        calls.append(text)
-        return text[::-1]
-
-    usual = [f"{number:03}" for number in range(1_000)]
-    long = [f"{number:04}" for number in range(1_000)]
-    for text in (*usual, *usual, *long, *long, long[-1]):
-        assert reversed_text(text) == text[::-1]
-    assert calls == [*usual, *long, *long]
-    assert reversed_text.__doc__ == "Return a text from its end."
 
 
 LADDER = (

@@ -34,7 +34,6 @@ from tests.snapshots.sources.buildcache.indexes import (
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
-    cut,
     document,
     send,
     serving,
@@ -243,22 +242,6 @@ def locations(server: Server, answer: Callable[[str | None], bytes]) -> list[str
         return [entry.location for entry in transport.listing("s3://bucket/a")]
 
 
-def test_lists_of_several_pages(server: Server) -> None:
-    """All pages are read, and sorted; objects outside the prefix are left out."""
-    pages = {
-        None: listing("a/2", "a/b&amp;c", following="/+="),
-        "/+=": listing(following="next"),
-        "next": listing("a/1"),
-    }
-    assert locations(server, pages.__getitem__) == [
-        "s3://bucket/a/1",
-        "s3://bucket/a/2",
-        "s3://bucket/a/b&c",
-    ]
-    assert len(server.requests) == 3
-    assert server.requests[0] == "GET /bucket?list-type=2&prefix=a%2F"
-
-
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -353,15 +336,3 @@ def test_buckets_of_azure(server: Server, monkeypatch: pytest.MonkeyPatch, is_si
     (snapshot,) = snapshots("az://bucket/index.json", "mine", settings=at(server.url))
     assert by_hash(snapshot).keys() == {LIBELF, RUNTIME, WRAPPER}
     assert all(("authorization" in headers) == is_signed for headers in server.headers)
-
-
-def test_objects_that_break_off(server: Server) -> None:
-    """They are read again from where they broke off; at last, the error says how often."""
-    server.otherwise = cut(b"{")
-    with pytest.raises(SourceError, match=r"s3://bucket/index\.json: "):
-        snapshots("s3://bucket/index.json", "mine", settings=at(server.url))
-    server.otherwise = status(503)
-    with pytest.raises(SourceError, match=r"HTTP 503 Service Unavailable.*tried \d+ times"):
-        snapshots("s3://bucket/index.json", "mine", settings=at(server.url))
-    with pytest.raises(SourceError, match=r"is not a valid URL: .* empty path segment"):
-        snapshots("s3://bucket/a//index.json", "mine", settings=at(server.url))

@@ -9,11 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from snapshots.errors import SourceError
-from snapshots.sources.downloads import DocumentCache, Note, Store, StoredBody, unpacked, user_file
+from snapshots.sources.downloads import DocumentCache, Note, Store, StoredBody, user_file
 from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import put as write
@@ -93,18 +91,6 @@ def test_least_recently_used_entries_are_evicted(tmp_path: Path) -> None:
     assert body == {"a": DATA, "b": None, "c": DATA, "d": DATA}
 
 
-def test_abandoned_downloads_are_deleted(tmp_path: Path) -> None:
-    """A download of a day ago is deleted; one of another process is not."""
-    old, new = tmp_path / "old.partial", tmp_path / "new.partial"
-    (tmp_path / "folder").mkdir()
-    for file in (old, new):
-        file.write_bytes(DATA)
-    os.utime(old, (time.time() - 90_000,) * 2)
-    put(Store(tmp_path, 1000), "key")
-    assert (old.exists(), new.exists()) == (False, True)
-    assert content(Store(tmp_path, 1).keep("key", NOTE, [DATA])) == DATA
-
-
 def test_failed_download(tmp_path: Path) -> None:
     """No file remains if the bytes end early, and the previous entry stays."""
     store = Store(tmp_path, 1000)
@@ -150,16 +136,6 @@ def test_documents_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.Mo
         assert documents.find("3") == b"text"
 
 
-def test_oldest_documents_are_evicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the limit the oldest documents are deleted."""
-    for moment, key in enumerate("abac"):
-        monkeypatch.setattr("time.time", lambda moment=moment: 1e9 + moment)
-        with documents_in(tmp_path, bound=10) as documents:
-            documents.keep(key, b"12345")
-    with documents_in(tmp_path) as documents:
-        assert [documents.find(key) for key in "abc"] == [b"12345", None, b"12345"]
-
-
 # -- bodies: decompressed within a limit, and checked
 
 
@@ -202,13 +178,6 @@ def test_bad_gzip(tmp_path: Path, packed: bytes, reason: str) -> None:
         user_file(str(write(tmp_path / "blob", packed)), 1 << 30).load(
             limit=10_000, compression="gzip"
         )
-
-
-@given(st.lists(st.binary(max_size=300), min_size=1, max_size=4))
-def test_gzip_in_members(members: list[bytes]) -> None:
-    """All members of a gzip file are decompressed."""
-    packed = b"".join(map(gzip.compress, members))
-    assert unpacked(packed, "gzip", 1200, "blob") == b"".join(members)
 
 
 def test_many_members_of_gzip(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from snapshots.sources.buildcache.layouts import (
     parse_manifest,
     read_packages,
 )
-from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
@@ -57,7 +56,6 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
     document,
-    status,
 )
 from tests.snapshots.sources.readings import by_hash, snapshots
 
@@ -85,13 +83,6 @@ def load(location: str, report: Report | None = None) -> tuple[bytes | bytearray
 def test_cache_of_an_index(location: str, cache: BuildCache | None) -> None:
     """The path of an index determines its build cache."""
     assert cache_of(location) == cache
-
-
-def test_version_of_a_plain_index(server: Server) -> None:
-    """The version is the ETag, and no checksum is requested."""
-    server["/index.json"] = content(EMPTY_INDEX, etag='"abc"')
-    assert load(server.at("/index.json"))[1] == '"abc"'
-    assert server.requests == ["GET /index.json"]
 
 
 def test_checksum_of_layout_2(tmp_path: Path) -> None:
@@ -177,21 +168,6 @@ def test_no_build_cache(tmp_path: Path, location: str, reason: str) -> None:
         put(tmp_path / "index.manifest.json", text(manifest(blob())))
     with pytest.raises(SourceError, match=reason):
         load(location.format(tmp=tmp_path))
-
-
-def test_no_build_cache_over_http(server: Server) -> None:
-    """The error distinguishes a URL without a cache from a server that fails."""
-    with pytest.raises(SourceError, match="has no build cache"):
-        load(server.url)
-    with pytest.raises(Missing, match="HTTP 404"):
-        load(server.at("/index.json"))
-    server["/v3/layout.json"] = content(b"{}")
-    reason = "layout 3 without an index, and HTTP lists no specs; .* s3:// .*update-index'"
-    with pytest.raises(SourceError, match=reason):
-        load(server.url)
-    server[f"/{LAYOUT_3_INDEX}"] = status(500)
-    with pytest.raises(SourceError, match="HTTP 500"):
-        load(server.url)
 
 
 # -- manifests: parsing, and signed documents
@@ -324,16 +300,6 @@ def test_bad_specs(
     assert len(report.skipped) == 1
 
 
-def test_empty_cache(tmp_path: Path) -> None:
-    """A cache with neither an index nor specs is an error, not an empty revision."""
-    put(tmp_path / "v3" / "layout.json", b"{}")
-    with pytest.raises(SourceError, match="cannot be read: No such file"):
-        snapshots(tmp_path, "mine")
-    put(tmp_path / "v3/manifests/spec/readme.txt", b"")
-    with pytest.raises(SourceError, match="contains no specs, and the build cache has no index"):
-        snapshots(tmp_path, "mine")
-
-
 # -- sizes of packages
 
 
@@ -387,29 +353,6 @@ def test_missing_manifests(server: Server) -> None:
     assert steps == [("reading sizes", done, 3) for done in range(4)]
 
 
-def test_caches_without_sizes(tmp_path: Path) -> None:
-    """One warning says that only caches of layout 3 state sizes."""
-    report = Report()
-    with Transport(ReadSettings(), report, []) as transport:
-        specs_by_cache = {None: some_specs("a"), BuildCache(2, str(tmp_path)): some_specs("bc")}
-        assert read_packages(specs_by_cache, transport) == {}
-    assert report.warnings == ["3 sizes stay unknown: only a build cache of layout 3 states them"]
-
-
-@pytest.mark.parametrize("path", ["cache/documents.sqlite3", "cache"])
-def test_unusable_cache(server: Server, tmp_path: Path, path: str) -> None:
-    """Sizes are read without the cache, with one warning that names the file."""
-    put(tmp_path / path, b"no database" * 1000)
-    folder = tmp_path / "cache"
-    serve(server, a_spec())
-    report = Report()
-    assert packages(server.url, [a_spec()], folder, report) == {a_spec().hash: PACKAGE}
-    (warning,) = report.warnings
-    assert warning.startswith(
-        f"{folder}/documents.sqlite3: cannot store documents; delete it if it is damaged: "
-    )
-
-
 @pytest.mark.parametrize("is_signed", [False, True])
 def test_documents_of_layout_2(tmp_path: Path, is_signed: bool) -> None:
     """Specs are read from their documents, signed or not, with the checksums of their binaries."""
@@ -428,16 +371,6 @@ def test_documents_of_layout_2(tmp_path: Path, is_signed: bool) -> None:
     assert {digest: replace(spec, checksum=None) for digest, spec in specs.items()} == by_hash(
         indexed
     )
-
-
-def test_signed_and_unsigned_documents(tmp_path: Path) -> None:
-    """The signed document of a spec replaces the unsigned one; the version names both."""
-    put_documents(tmp_path, small_database())
-    (unsigned,) = snapshots(tmp_path, "mine")
-    put_documents(tmp_path, small_database(), is_signed=True)
-    (both,) = snapshots(tmp_path, "mine")
-    assert by_hash(both) == by_hash(unsigned)
-    assert both.source.version != unsigned.source.version
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import sqlite3
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
@@ -85,33 +84,6 @@ def test_invalid_locations(location: str, reason: str) -> None:
     with pytest.raises(SourceError, match=reason) as error:
         snapshots(location, "mysite")
     assert "secret" not in str(error.value)
-
-
-def test_sizes_of_missing_images(server: Server) -> None:
-    """Sizes of missing images are unknown, with one warning; without the option all are."""
-    location = serve(server, "site/cache", [index_image(INDEX), *IMAGES[1:]])
-    report = Report()
-    (snapshot,) = snapshots(location, "mysite", sizes=True, report=report)
-    assert [spec.size for spec in snapshot.content.specs()].count(None) == 1
-    (warning,) = report.warnings
-    assert warning.startswith("1 of 3 sizes stay unknown, as their manifests are missing")
-    (without,) = snapshots(location, "mysite")
-    assert without.content.total_size() is None
-
-
-@pytest.mark.parametrize("damaged", ["x'00'", "substr(document, 1, 40)"])
-def test_damaged_cached_documents(server: Server, tmp_path: Path, damaged: str) -> None:
-    """Documents that cannot be decompressed are fetched and cached again."""
-    location = serve(server, "site/cache", IMAGES)
-    (first,) = snapshots(location, "a", settings=replace(QUICK, cache_dir=tmp_path))
-    with sqlite3.connect(tmp_path / "documents.sqlite3") as database:
-        database.execute(f"UPDATE documents SET document = {damaged}")  # noqa: S608
-    database.close()
-    (second,) = snapshots(location, "a", settings=replace(QUICK, cache_dir=tmp_path))
-    assert server.downloads(f"{LIBELF}.spack") == 2
-    snapshots(location, "a", settings=replace(QUICK, cache_dir=tmp_path))
-    assert server.downloads(f"{LIBELF}.spack") == 2
-    assert first.content.digest == second.content.digest
 
 
 def test_tags_on_many_pages(server: Server) -> None:
@@ -315,14 +287,6 @@ def test_tokens(server: Server, location: str, uses: int) -> None:
     assert set(authorizations(server)) == sent
 
 
-def test_login_beyond_utf_8(server: Server, location: str) -> None:
-    """The bytes of the environment are sent verbatim."""
-    expected = f"Basic {base64.b64encode(b'me:' + bytes([255])).decode()}"
-    Tokens(server, login=expected).guard("site/cache")
-    login = Login("me", bytes([255]).decode(errors="surrogateescape"))
-    assert snapshots(location, "mine", settings=replace(QUICK, oci_login=login))
-
-
 def test_password(server: Server, location: str) -> None:
     """A Basic challenge is answered with the login; a missing or wrong login is an error."""
     refusal = status(401, WWW_Authenticate='Basic realm="tests"')
@@ -342,17 +306,6 @@ def test_password(server: Server, location: str) -> None:
     with pytest.raises(SourceError, match="set CACHELOG_OCI_USER and"):
         snapshots(location, "mysite")
     assert len(server.requests) == num_requests + 3
-
-
-@pytest.mark.parametrize("headers", [{}, {"WWW_Authenticate": 'Digest realm="x"'}])
-def test_unsupported_authentication(server: Server, headers: dict[str, str]) -> None:
-    """The scheme is named in the error, and no login is sent."""
-    location = serve(server, "site/cache", [])
-    server["/v2/site/cache/manifests/index.spack"] = status(401, **headers)
-    way = "digest" if headers else "none"
-    with pytest.raises(SourceError, match=f"a way that cachelog does not know: '{way}'"):
-        snapshots(location, "mysite", settings=WITH_LOGIN)
-    assert authorizations(server) == [None]
 
 
 @pytest.mark.parametrize(
@@ -389,17 +342,6 @@ def test_refused_realms(server: Server, location: str, realm: str) -> None:
     with pytest.raises(SourceError, match="names a realm for tokens that"):
         snapshots(location, "mysite", settings=WITH_LOGIN)
     assert authorizations(server) == [None]
-
-
-def test_realm_on_another_port(server: Server, location: str) -> None:
-    """Registries over plain HTTP may have their realm on another port."""
-    with serving() as other:
-        tokens = Tokens(server, login=BASIC)
-        tokens.guard("site/cache", other.at("/token"))
-        other.replies = {path: reply for path, reply in server.replies.items() if "/token" in path}
-        (snapshot,) = snapshots(location, "mysite", settings=WITH_LOGIN)
-        assert snapshot.content
-        assert authorizations(other) == [BASIC]
 
 
 def test_other_host_gets_no_credentials(server: Server, location: str) -> None:
@@ -445,27 +387,6 @@ def test_login_of_docker(tmp_path: Path, key: str, host: str) -> None:
     assert credentials_for("quay.io", settings).login is None
     without = replace(QUICK, docker_config=tmp_path / "none")
     assert credentials_for(host, without).hint == ""
-
-
-@pytest.mark.parametrize(
-    ("config", "hint"),
-    [
-        ({"credHelpers": {HOST: "gcloud"}, "auths": {HOST: {"auth": AUTH}}}, "credHelpers: gcloud"),
-        ({"credsStore": "desktop"}, "credsStore: desktop"),
-        ({"auths": {HOST: {"identitytoken": "x"}}}, "identitytoken"),
-        ({"auths": {HOST: {"auth": "%%%"}}}, "is not base64"),
-        ({"auths": {HOST: {"auth": "\xe9"}}}, "is not base64"),
-        ({"auths": {HOST: {"auth": base64.b64encode(b"nobody").decode()}}}, "not USER:PASSWORD"),
-        ("{", "is not valid JSON"),
-        ({}, ""),
-    ],
-)
-def test_unused_logins_of_docker(tmp_path: Path, config: object, hint: str) -> None:
-    """A hint names unsupported settings of the file, on which users may rely."""
-    credentials = credentials_for(HOST, docker_config(tmp_path, config))
-    assert credentials.login is None
-    assert hint in credentials.hint
-    assert (str(tmp_path) in credentials.hint) is bool(hint)
 
 
 def test_refused_access(server: Server, location: str, tmp_path: Path) -> None:

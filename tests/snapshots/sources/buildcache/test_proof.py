@@ -197,16 +197,6 @@ def test_described_anew(written: dict[str, Any], again: dict[str, Any]) -> None:
     assert read(index(node)).unproven == {node["hash"]: UnprovenReason.REWRITTEN}
 
 
-@pytest.mark.parametrize("name", ["cflags", "languages"])
-@given(st.permutations(["-g", "-O2", "-fPIC"]))
-def test_sorted_values(name: str, order: list[str]) -> None:
-    """Flags and values in another order are rewritten, not forged."""
-    written = ["-O2", "-g", "-fPIC"]
-    node = hashed("zlib", arch=GENERIC, parameters={name: written}) | {"parameters": {name: order}}
-    reason = None if order == written else UnprovenReason.REWRITTEN
-    assert read(index(node)).unproven == {node["hash"]: reason}
-
-
 def test_other_values() -> None:
     """Values that no order explains are forged, but cannot be told if they are many."""
     node = hashed("zlib", arch=GENERIC, parameters={"cflags": ["-O2", "-g"]})

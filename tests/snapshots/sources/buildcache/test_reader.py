@@ -1,7 +1,6 @@
 """Snapshots of locations: indexes, build caches, lists of tags, and errors."""
 
 import gzip
-import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +22,6 @@ from tests.snapshots.sources.buildcache.folders import (
     put,
     put_blob_index,
     put_documents,
-    put_indexes,
     put_installation,
     put_layout_2,
     put_layout_3,
@@ -43,27 +41,10 @@ from tests.snapshots.sources.buildcache.indexes import (
     node,
     small_database,
 )
-from tests.snapshots.sources.buildcache.misbehaving_servers import Server, content, document, status
+from tests.snapshots.sources.buildcache.misbehaving_servers import Server, content, document
 from tests.snapshots.sources.readings import QUICK, by_hash, read_locations, snapshots, stacks_of
 
 # -- one index, one build cache
-
-
-def test_cache_with_two_indexes(tmp_path: Path) -> None:
-    """If a manifest lists two versions of the index, the specs of both are read."""
-    edges = [edge("gcc", GCC, ["build"], ["c"])]
-    newer = text(database(node("libelf", LIBELF, dependencies=edges), version="9"))
-    older = database(node("gcc", GCC, "10.2.1"), node("gcc-runtime", RUNTIME))
-    put_indexes(tmp_path, {8: text(older), 9: newer})
-    (both,) = snapshots(tmp_path, "develop")
-    assert set(by_hash(both)) == {LIBELF, RUNTIME}
-    assert [spec.hash for spec in both.content.outside.specs] == [GCC]
-    for damaged in (8, 9):
-        indexes = {8: text(older), 9: newer, damaged: b'{"database": {}}'}
-        file = put_indexes(tmp_path, indexes)
-        with pytest.raises(SourceError, match="is missing") as caught:
-            snapshots(tmp_path, "develop")
-        assert caught.value.location == str(file)
 
 
 def test_index_of_bad_entries(tmp_path: Path) -> None:
@@ -175,31 +156,6 @@ def test_named_stacks_equal_a_list(tmp_path: Path, small_caches: dict[str, str])
     assert named.source.version == expected.source.version
     (without_root,) = together(f"e4s={one}", f"ml={other}")
     assert without_root.content.digest == expected.content.digest
-
-
-def test_packages_of_a_later_stack(tmp_path: Path) -> None:
-    """A cache without an index has packages for specs of earlier stacks too."""
-    put_layout_2(tmp_path / "indexed", text(small_database()))
-    put_specs(tmp_path / "listed", small_database())
-    (alone,) = snapshots(tmp_path / "listed", "develop")
-    (both,) = together(f"a={tmp_path / 'indexed'}", f"b={tmp_path / 'listed'}")
-    packages = {spec.hash: (spec.size, spec.tarball) for spec in alone.content.specs()}
-    assert {spec.hash: (spec.size, spec.tarball) for spec in both.content.specs()} == packages
-
-
-def test_two_installations(tmp_path: Path) -> None:
-    """A spec of both is explicit if one says so, and installed at the earlier time."""
-    facts = {
-        "a": {"explicit": True, "installation_time": 1_743_336_000.0},
-        "b": {"explicit": False, "installation_time": 1_700_000_000.0},
-    }
-    for path, of_libelf in facts.items():
-        put_installation(tmp_path / path, installation({LIBELF: of_libelf}))
-    for order in ("ab", "ba"):
-        (snapshot,) = together(*(f"{path}={tmp_path / path}" for path in order))
-        libelf = by_hash(snapshot)[LIBELF]
-        assert libelf.stacks == ("a", "b", "root")
-        assert (libelf.explicit, libelf.installed_at) == (True, "2023-11-14T22:13:20Z")
 
 
 @pytest.mark.parametrize(
@@ -329,14 +285,6 @@ def test_conflicting_facts(server: Server, facts: dict[str, Any], shown: str) ->
     assert len(report.skipped) == 1
 
 
-def test_selected_tags(server: Server) -> None:
-    """Tags are selected by names and globs; only their indexes are fetched."""
-    listed = ["develop", "develop-2025-03-30", "v1.0"]
-    url = serve_tags(server, {tag: {"root": small_database()} for tag in listed})
-    assert [snapshot.tag for snapshot in snapshots(url, "v*", "develop")] == ["develop", "v1.0"]
-    assert server.downloads("index.json") == 2
-
-
 def test_unknown_tags(tmp_path: Path) -> None:
     """The error lists the tags: the first ones, the number of others, and the nearest."""
     file = put(tmp_path / "list.json", text({"develop": []}))
@@ -348,21 +296,6 @@ def test_unknown_tags(tmp_path: Path) -> None:
         snapshots(file, "develop-2026-12-16")
     assert "-10-01, develop-2026-10-15 and 4 more; nearest: develop-2026-12-1" in str(caught.value)
     assert dates[-1] in str(caught.value)
-
-
-def test_unreadable_stack(server: Server) -> None:
-    """A bad index ends the import, or is skipped."""
-    stacks = {"root": small_database(), "e4s": small_database(), "hep": []}
-    url = serve_tags(server, {"develop": stacks})
-    server["/develop/e4s/build_cache/index.json"] = status(404)
-    with pytest.raises(SourceError, match=r"develop/e4s.*HTTP 404"):
-        snapshots(url)
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(url, report=report)
-    assert snapshot.content.stacks == {"root"}
-    assert ["e4s" in error.location for error in report.skipped] == [True, False]
-    server["/develop/root/build_cache/index.json"] = status(500)
-    assert snapshots(url, report=Report(skip_bad=True)) == []
 
 
 STACK = {"label": "e4s", "url": "e4s"}
@@ -398,18 +331,6 @@ def test_invalid_lists(tmp_path: Path, listed: Any, reason: str) -> None:
     file = put(tmp_path / "tags.json", listed if isinstance(listed, bytes) else text(listed))
     with pytest.raises(SourceError, match=reason):
         snapshots(file, *(["mine"] if "database" in str(listed) else []))
-
-
-def test_skipped_bad_tags(tmp_path: Path) -> None:
-    """Bad tags are reported; others of any name are read, from paths relative to the list."""
-    put_layout_3(tmp_path / "e4s", text(small_database()))
-    put(tmp_path / "more.json", text(small_database()))
-    listed = {"a/b": [], "v1": [], "spec": [STACK, STACK | {"url": "more.json"}]}
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(put(tmp_path / "tags.json", text(listed)), report=report)
-    assert snapshot.tag == "spec"
-    assert set(stacks_of(snapshot).values()) == {("e4s",)}
-    assert [error.key for error in report.skipped] == ["a/b", "v1"]
 
 
 # -- public lists, with indexes named by their checksums
@@ -455,28 +376,6 @@ def test_indexes_that_are_blobs(server: Server, tmp_path: Path, packed: bool) ->
         (only,) = snapshots(location, "mine")
         assert set(by_hash(only)) == {LIBELF, RUNTIME, WRAPPER}
         assert is_recognized(location, QUICK) or not packed
-
-
-def test_blob_with_another_checksum(server: Server, tmp_path: Path) -> None:
-    """It is an error that names it, not cached, and skipped on request."""
-    path = put_blob_index(tmp_path / "e4s", small_database())
-    good = put_blob_index(tmp_path / "hep", small_database())
-    data = gzip.compress(text(small_database()) + b" ", mtime=0)
-    put(tmp_path / "e4s" / path, data)
-    url = serve_list(server, tmp_path, e4s=f"e4s/{path}", hep=f"hep/{good}")
-    settings = replace(in_bucket(server), cache_dir=tmp_path / "cache")
-    actual, stated = hashlib.sha256(data).hexdigest(), path.rpartition("/")[2]
-    reason = f"its sha256 is {actual}, but its name says {stated}; .* try again"
-    with pytest.raises(SourceError, match=reason) as caught:
-        snapshots(url, settings=settings)
-    assert caught.value.location == f"{server.url}/e4s/{path}"
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(url, settings=settings, report=report)
-    assert snapshot.content.stacks == {"hep"}
-    assert len(report.skipped) == 1
-    server[f"/e4s/{path}"] = content(gzip.compress(text(small_database()), mtime=0))
-    (snapshot,) = snapshots(url, settings=settings)
-    assert snapshot.content.stacks == {"e4s", "hep"}
 
 
 # -- installations
@@ -526,22 +425,6 @@ def test_specs_that_are_not_installed(tmp_path: Path) -> None:
     assert (outside.hash, outside.explicit, outside.installed_at) == (RUNTIME, None, None)
 
 
-def test_unknown_facts_of_an_installation(tmp_path: Path) -> None:
-    """Missing keys and null are unknown facts; an index with in_buildcache has none."""
-    database = installation({LIBELF: {"installation_time": None, "explicit": None}})
-    for key in ("installation_time", "explicit"):
-        del database["database"]["installs"][WRAPPER][key]
-    specs = by_hash(read_tree(tmp_path, database))
-    cached = small_database()
-    for install in cached["database"]["installs"].values():
-        install |= {"explicit": True, "installation_time": 1.0, "installed": True}
-    (snapshot,) = snapshots(put(tmp_path / "index.json", text(cached)), "mysite")
-    assert snapshot.source.kind == "index"
-    assert GCC not in by_hash(snapshot)
-    for spec in (specs[LIBELF], specs[WRAPPER], *snapshot.content.specs()):
-        assert (spec.explicit, spec.installed_at) == (None, None)
-
-
 # -- views: smaller indexes next to the complete one
 
 
@@ -587,21 +470,6 @@ def test_missing_view(server: Server, tmp_path: Path) -> None:
         of_view("tool", server.url)
 
 
-def test_locations_without_views(tmp_path: Path) -> None:
-    """Files, pages and registries have no views, and names of views are validated."""
-    file = put(tmp_path / "index.json", text(small_database()))
-    with pytest.raises(SourceError, match="is a file; --view names a view of a build cache"):
-        of_view("tools", file)
-    with pytest.raises(InvalidArgument, match=r"--view: .* is not a build cache"):
-        of_view("tools", tmp_path / "pages")
-    put_layout_3(tmp_path / "cache")
-    for registry in ("oci://127.0.0.1/a", f"e4s={tmp_path / 'cache'} ml=oci://127.0.0.1/a"):
-        with pytest.raises(InvalidArgument, match=r"--view: oci://127\.0\.0\.1/a is a registry"):
-            of_view("tools", *registry.split())
-    with pytest.raises(InvalidArgument, match=r"'\.\./a' cannot name a view"):
-        of_view("../a", tmp_path / "cache")
-
-
 def test_database_of_version_5(tmp_path: Path) -> None:
     """Nodes and edges below their names are read as those of later versions are."""
     compiler = {"name": "gcc", "version": "10.2.1"}
@@ -622,17 +490,6 @@ def test_database_of_version_5(tmp_path: Path) -> None:
     )
     assert read_again == expected
     assert {spec.name for spec in snapshot.content.specs()} == {"zlib", "hdf5"}
-
-
-@pytest.mark.parametrize(
-    "spec", [{}, {"zlib": 7}, {"zlib": {}, "hdf5": {}}, {"zlib": {"dependencies": {"a": 7}}}]
-)
-def test_invalid_database_of_version_5(tmp_path: Path, spec: dict[str, Any]) -> None:
-    """The error names the entry."""
-    nested = {"database": {"version": "5", "installs": {"b" * 32: entry(spec)}}}
-    with pytest.raises(SourceError) as caught:
-        snapshots(put(tmp_path / "5.json", text(nested)), "mine")
-    assert (caught.value.key or "").startswith(f"installs.{'b' * 32}.spec")
 
 
 @pytest.mark.parametrize(

@@ -246,15 +246,6 @@ def test_invalid_values(path: str, value: Any, below: str, reason: str) -> None:
     assert reason in caught.value.reason
 
 
-def test_entry_of_no_kind() -> None:
-    """An entry has to state whether it is in the cache, or installed."""
-    index = small_database()
-    del index["database"]["installs"][LIBELF]["in_buildcache"]
-    with pytest.raises(SourceError, match="has neither in_buildcache nor installed") as caught:
-        read(index)
-    assert caught.value.key == f"installs.{LIBELF}"
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -369,12 +360,6 @@ def test_repeated_key(texts: list[str], key: str) -> None:
     assert caught.value.reason == f"has the key '{key}' twice in one object"
 
 
-def test_texts_that_look_like_keys() -> None:
-    """Such texts do not count as repeated keys."""
-    value = database(node("libelf", LIBELF, namespace="spec", parameters={"a": "in_buildcache"}))
-    assert set(read(value)) == {LIBELF}
-
-
 def test_many_dependencies() -> None:
     """A spec has a limited number of dependencies: a million would take minutes and gigabytes."""
     many = [edge("gcc", GCC, ["build"], [])] * 1_001
@@ -409,17 +394,6 @@ def test_record_with_more_facts(newer: dict[str, Any], older: dict[str, Any], ve
         database(node("libelf", LIBELF, **older)),
     )
     assert specs.in_cache[LIBELF].version == version
-
-
-def test_spec_cached_in_one_database() -> None:
-    """It is in the cache even if the record with more facts says that it is not."""
-    newer = database(node("libelf", LIBELF), version="9")
-    older = database(node("libelf", LIBELF, package_hash=None))
-    for first, second in ((newer, older), (older, newer)):
-        first["database"]["installs"][LIBELF]["in_buildcache"] = False
-        second["database"]["installs"][LIBELF]["in_buildcache"] = True
-        spec = joined(newer, older).in_cache[LIBELF]
-        assert spec.package_hash is not None
 
 
 # -- documents of single specs
@@ -470,13 +444,3 @@ def test_invalid_documents(document: Any, key: str, reason: str) -> None:
         together.add(LIBELF, json.dumps(document).encode(), "cache/one.json")
     assert (caught.value.location, caught.value.key) == ("cache/one.json", key)
     assert together.specs() == IndexSpecs({}, {}, {})
-
-
-def test_two_documents_of_one_spec() -> None:
-    """The second document is refused with both locations."""
-    together = SpecDocuments("cache", Report(), proof=False)
-    together.add(LIBELF, text(spec_document(_GOOD)), "cache/one")
-    with pytest.raises(
-        SourceError, match=f"cache/two: contains the spec {LIBELF}, as does cache/one"
-    ):
-        together.add(LIBELF, text(spec_document(_GOOD)), "cache/two")

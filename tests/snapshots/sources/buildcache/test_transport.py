@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from snapshots.errors import InvalidArgument, SourceError
+from snapshots.errors import SourceError
 from snapshots.sources.downloads import StoredBody
 from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
@@ -52,14 +52,6 @@ def caching(folder: Path) -> ReadSettings:
 def files_in(folder: Path) -> list[Path]:
     """Return all files below a folder."""
     return [file for file in folder.rglob("*") if file.is_file()]
-
-
-@pytest.mark.parametrize("name", ["attempts", "workers"])
-def test_invalid_settings(name: str) -> None:
-    """At least one attempt and one worker are required."""
-    with pytest.raises(InvalidArgument, match=f"{name}: must be at least 1, not 0"):
-        replace(QUICK, **{name: 0})
-    assert getattr(replace(QUICK, **{name: 1}), name) == 1
 
 
 def test_local_file(tmp_path: Path) -> None:
@@ -131,34 +123,6 @@ def test_bodies_that_are_not_cached(server: Server, tmp_path: Path, etag: str | 
     assert files_in(tmp_path) == []
 
 
-def test_unusable_cache_folder(server: Server, tmp_path: Path) -> None:
-    """Reading continues without a cache, with a warning."""
-    (tmp_path / "file").write_text("in the way")
-    server["/a.json"] = content(DATA)
-    report = Report()
-    assert fetched(server.at("/a.json"), caching(tmp_path / "file"), report) == DATA
-    assert "cannot store anything" in report.warnings[0]
-
-
-def test_report_is_called_by_one_thread_at_a_time() -> None:
-    """Progress of several threads is never reported concurrently."""
-    inside: list[str] = []
-    together: list[int] = []
-
-    def progress(task: str, _done: int, _total: int | None) -> None:
-        inside.append(task)
-        together.append(len(inside))
-        time.sleep(0.001)
-        inside.pop()
-
-    settings = replace(QUICK, workers=4)
-    with Transport(settings, Report(progress=progress), []) as transport:
-        transport.each(
-            "all", lambda task: transport.progress(task, 0, None), "abcdefgh", 8, lambda *_: None
-        )
-    assert together == [1] * (8 + 9)
-
-
 def test_working_ahead() -> None:
     """Results are in the order of the items, and only a few items are begun ahead."""
     begun: list[int] = []
@@ -199,18 +163,6 @@ def test_stopping(server: Server) -> None:
     assert server.downloads() == 1
 
 
-def test_bodies_are_closed(server: Server, tmp_path: Path) -> None:
-    """No fetched file stays open after the transport, whether it was read or not."""
-    server["/a.json"], server["/b.json"] = content(DATA), unmeasured(DATA)
-    file = str(put(tmp_path / "index.json", DATA))
-    for _ in range(2):
-        with Transport(caching(tmp_path / "cache"), Report(), [server.url]) as transport:
-            urls = [server.at("/a.json"), server.at("/b.json"), file]
-            bodies = [transport.fetch(url) for url in urls]
-            assert not any(body.file.closed for body in bodies)
-        assert all(body.file.closed for body in bodies)
-
-
 # -- requests that fail
 
 
@@ -244,14 +196,6 @@ def test_retry_after(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     waits = waits_of(server, monkeypatch, attempts=5)
     assert [round(wait / 10) * 10 for wait in waits] == [10, 0, 50, 0]
     assert waits[0] == 7
-
-
-def test_backoff(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each wait is about twice the previous one, with jitter."""
-    server["/a.json"] = status(500)
-    waits = waits_of(server, monkeypatch, attempts=4, backoff=8)
-    assert all(4 * 2**index <= wait <= 12 * 2**index for index, wait in enumerate(waits))
-    assert len(waits) == 3
 
 
 @pytest.mark.parametrize(

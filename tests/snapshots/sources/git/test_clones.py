@@ -67,25 +67,6 @@ def test_repository_of_another_user(
     assert labels(state) == specs(zlib="a")
 
 
-def test_long_hashes(tmp_path: Path) -> None:
-    """Repositories with sha256 object names are read like others."""
-    repository = Repository(tmp_path / "long", "--object-format=sha256")
-    repository.commit({ZLIB: page("zlib", "a")})
-    (state,) = repository.read()
-    assert state.source.version == repository.hashes[0]
-    assert labels(state) == specs(zlib="a")
-
-
-def test_variables_of_a_hook_are_ignored(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a hook of one repository, another one can be read."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    monkeypatch.setenv("GIT_INDEX_FILE", "index")
-    assert len(repository.read()) == 1
-
-
 @pytest.mark.parametrize(
     ("name", "is_missing", "reason"),
     [
@@ -311,14 +292,3 @@ def test_fetch(backend: Server, tmp_path: Path, path: str) -> None:
     assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.requests)
     again = list(read_at(backend.at(path), tmp_path / "cache"))
     assert [state.content.digest for state in again] == [state.content.digest for state in states]
-
-
-def test_later_redirects_are_not_followed(backend: Server, tmp_path: Path) -> None:
-    """A redirect of a later request is not followed."""
-    path = "/pages.git/git-upload-pack"
-    with serving() as elsewhere:
-        backend[path] = status(307, Location=elsewhere.at(path))
-        with pytest.raises(SourceError, match="git says: "):
-            list(read_at(backend.at("/pages.git"), tmp_path / "cache"))
-        assert elsewhere.requests == []
-    assert f"POST {path}" in backend.requests

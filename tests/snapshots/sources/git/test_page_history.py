@@ -1,25 +1,21 @@
 """Histories of cache pages in git, commit by commit, and selections of them."""
 
-import os
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
-from unittest.mock import Mock
-from weakref import ref
 
 import pytest
 
 from snapshots.contents import Snapshot
-from snapshots.errors import SourceError, TagNeeded
+from snapshots.errors import SourceError
 from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.reports import Report
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.git.repositories import (
     FIRST,
     HDF5,
-    OLD_PAGE,
     ZLIB,
     Repository,
     history_of,
@@ -90,27 +86,6 @@ def test_states_equal_the_pages_of_their_commits(
     assert list(map(key, rest)) == [each for each in expected if each[0] != "v1.0"]
 
 
-def test_least_recently_used_tags_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records are cached up to a number of bytes; the tag used last stays cached."""
-    monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", 1)
-    data = {"a": page("zlib", "a", tag=None), "b": page("zlib", "b", "c", tag=None)}
-    blobs, report = Mock(**{"read.side_effect": lambda name, _: data[name]}), Report()
-    reader = git_pages.PageReader(blobs, report)
-    pages = git_pages.TaggedPages(reader, report)
-    records = {}
-    for tag in ("a", "b"):
-        blob = reader.read(tag, f"at:{tag}.md")
-        assert blob is not None
-        records[tag] = ref(blob.package)
-        pages.put(f"{tag}.md", tag, tag, f"at:{tag}.md")
-        del blob
-    assert [tag for tag, record in records.items() if record() is not None] == ["b"]
-    assert [len(pages.content(tag, "c")) for tag in "aab"] == [1, 1, 2]
-    assert sorted(call.args[0] for call in blobs.read.call_args_list) == ["a", "a", "b", "b"]
-    assert pages.remove("b.md") == "b"
-    assert len(pages.content("b", "c")) == 0
-
-
 def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:
     """Yield pages to write or to remove, some without specs, of the folder's tag or of either."""
     for folder, name in draw.sample([*product(("develop", "v1.0", "more"), "abc")], 3):
@@ -154,23 +129,6 @@ def test_removed_pages_and_tags(repository: Repository) -> None:
     assert report.warnings == [f"develop: commit {removal[:12]} leaves no spec; nothing published"]
 
 
-@pytest.mark.parametrize(
-    ("published", "num_warnings"), [((), 1), (("develop",), 1), (("v1.0",), 1), (("*",), 0)]
-)
-def test_a_removed_tag_is_one_warning(
-    repository: Repository, published: tuple[str, ...], num_warnings: int
-) -> None:
-    """If the catalog has the last state of a tag, and a commit since, its removal is no warning."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    repository.commit({ZLIB: None})
-    repository.commit({"_cache/v1.0/a/specs.md": page("a", "b", tag="v1.0")})
-    history = history_of(repository.read(tags=published) if published else ())
-    repository.commit({"_cache/v1.0/a/specs.md": page("a", "c", tag="v1.0")})
-    report = Report()
-    repository.read(history, report=report)
-    assert len(report.warnings) == num_warnings
-
-
 def test_pages_replaced_by_links(repository: Repository) -> None:
     """Links, submodules and folders are not pages, even at the path of a page."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
@@ -181,32 +139,6 @@ def test_pages_replaced_by_links(repository: Repository) -> None:
     repository.git("add", ZLIB)
     repository.git("commit", "--quiet", "--message", "A link")
     assert labels(repository.read()[-1]) == specs(hdf5="b")
-
-
-def test_other_files_are_ignored(repository: Repository) -> None:
-    """Files without a page's name are not read."""
-    names = ("README.md", "develop/readme.md", ".hidden/zlib/specs.md", "develop/.old.md", "a.json")
-    repository.commit({ZLIB: page("zlib", "a"), **{f"_cache/{name}": b"no page" for name in names}})
-    repository.commit({f"_cache/{name}": b"still no page" for name in names})
-    assert len(repository.read()) == 1
-
-
-def test_paths_may_have_any_characters(repository: Repository) -> None:
-    """Paths are used verbatim."""
-    names = ["a b.md", "zl\nib.md", "zl\tib\\.md", "\u00fc.md", ":1.md"]
-    repository.commit({f"_cache/{name}": page("zlib", name) for name in names})
-    repository.commit({**{f"_cache/{name}": None for name in names}, ZLIB: page("zlib", "b")})
-    assert list(map(labels, repository.read())) == [specs(zlib=names), specs(zlib="b")]
-
-
-def test_paths_beyond_utf_8(repository: Repository) -> None:
-    """A path that is not UTF-8 is escaped in an error."""
-    (repository.folder / "_cache").mkdir()
-    Path(os.fsdecode(os.fsencode(repository.folder) + b"/_cache/\xff.md")).write_bytes(b"bad")
-    commit = repository.commit({})
-    with pytest.raises(SourceError, match="does not begin") as caught:
-        repository.read()
-    assert caught.value.location == rf"{commit[:12]}:_cache/\xff.md"
 
 
 def test_commits_out_of_order(repository: Repository) -> None:
@@ -247,25 +179,6 @@ def test_skipped_bad_page(repository: Repository) -> None:
     assert caught.value.location == f"{commit[:12]}:{ZLIB}"
 
 
-def test_skipped_pages_of_2022(repository: Repository) -> None:
-    """Thousands of pages of the layout without hashes are one line and a number."""
-    for number in range(5):
-        files = {
-            f"_cache/develop/{name}/specs.md": OLD_PAGE + b"\n" * number for name in ("zlib", "a")
-        }
-        repository.commit(files)
-    repository.commit({ZLIB: page("zlib", "a")})
-    report = Report(skip_bad=True)
-    (state,) = repository.read(report=report)
-    assert labels(state) == specs(zlib="a")
-    (skipped,) = report.skipped
-    assert "layout of 2022" in skipped.reason
-    assert report.warnings == ["4 more pages of the layout of 2022 were skipped"]
-    with pytest.raises(SourceError, match="layout of 2022") as caught:
-        repository.read()
-    assert caught.value.location.startswith(f"{repository.hashes[0][:12]}:_cache/develop/")
-
-
 def test_repeated_hash_in_a_tag(repository: Repository) -> None:
     """A repeated hash is bad; if skipped, the first path counts."""
     repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b", "b")})
@@ -287,14 +200,6 @@ def test_repeated_hash_in_a_tag(repository: Repository) -> None:
         repository.read()
 
 
-def test_invalid_tag_in_a_path(repository: Repository) -> None:
-    """A tag in a path is validated like others, and the error names the page."""
-    commit = repository.commit({"_cache/no tag/zlib/specs.md": page("zlib", "a", tag=None)})
-    with pytest.raises(SourceError, match="'no tag' is not a tag") as caught:
-        repository.read()
-    assert caught.value.location == f"{commit[:12]}:_cache/no tag/zlib/specs.md"
-
-
 def test_page_of_another_tag_in_the_folder_of_a_tag(repository: Repository) -> None:
     """It is bad; a page that states no tag has that of the folder."""
     repository.commit({ZLIB: page("zlib", "a")})
@@ -311,14 +216,6 @@ def test_page_of_another_tag_in_the_folder_of_a_tag(repository: Repository) -> N
     (error,) = report.skipped
     assert str(error) == f"{commit[:12]}:{HDF5}: states the tag v1.0, but is in a folder of develop"
     assert repository.read(history_of(states), report=Report()) == []
-
-
-def test_synthetic_data_is_marked(repository: Repository) -> None:
-    """A state with a synthetic page is marked; a later one without is not."""
-    made_up = page("zlib", "a").replace(b"title:", b"synthetic: true\ntitle:")
-    repository.commit({ZLIB: made_up})
-    repository.commit({ZLIB: page("zlib", "b")})
-    assert [state.source.synthetic for state in repository.read()] == [True, False]
 
 
 # -- selected commits, tags and folders
@@ -351,17 +248,6 @@ def test_every(repository: Repository, every: str, days: list[str]) -> None:
     assert (last.tag, last.taken_at) == ("v1.0", moment + timedelta(hours=1))
 
 
-def test_pages_between_selected_commits_are_not_parsed(
-    repository: Repository, parsed: list[str]
-) -> None:
-    """Pages of other states are not parsed, whether they are good or bad."""
-    for number in range(6):
-        repository.commit({ZLIB: page("zlib", str(number)) if number in (0, 5) else b"bad"})
-    (state,) = repository.read(every="week")
-    assert labels(state) == specs(zlib="5")
-    assert len(parsed) == 2  # the first page states the tag
-
-
 def test_selected_tags(repository: Repository, parsed: list[str]) -> None:
     """Only matching tags are read; of other folders a single page is parsed."""
     for tag in ("develop", "develop-2025-03-02", "v1.0"):
@@ -373,15 +259,6 @@ def test_selected_tags(repository: Repository, parsed: list[str]) -> None:
     assert [location.partition(":")[2] for location in parsed if "develop/" in location] == [
         "_cache/develop/a/specs.md"
     ]
-
-
-def test_tag_for_pages_without_tag(repository: Repository) -> None:
-    """A single name is the tag of pages without one; without it they are an error."""
-    commit = repository.commit({"_cache/zlib.md": page("zlib", "a", tag=None)})
-    (state,) = repository.read(tags=["develop"])
-    assert state.tag == "develop"
-    with pytest.raises(TagNeeded, match=f"^{commit[:12]}:_cache/zlib.md: "):
-        repository.read()
 
 
 @pytest.mark.parametrize(

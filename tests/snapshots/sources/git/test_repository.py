@@ -1,12 +1,10 @@
 """Git runs no command that a repository names, within limits; it may be missing or fail."""
 
-import os
 import subprocess
 import zlib
 from collections.abc import Mapping
 from contextlib import closing
 from hashlib import sha1
-from os import mkfifo
 from pathlib import Path
 from shutil import copytree
 from types import MappingProxyType
@@ -15,7 +13,7 @@ import pytest
 
 from snapshots.errors import CachelogError, SourceError
 from snapshots.sources.git import repository as commands
-from snapshots.sources.git.repository import BadBlob, Blobs, Network, Stream, run
+from snapshots.sources.git.repository import BadBlob, Blobs, Stream, run
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     HDF5,
@@ -259,18 +257,6 @@ def _written_tree(folder: Path, entries: bytes) -> str:
     return name
 
 
-def test_pipe_in_settings(
-    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Settings may include a pipe anywhere; git has a timeout."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    mkfifo(tmp_path / "pipe")
-    repository.git("config", "include.path", str(tmp_path / "pipe"))
-    monkeypatch.setattr(commands, "LONGEST_LOOK", 0.2)
-    with pytest.raises(SourceError, match=r"git took longer than 0\.2 s"):
-        list(read_at(str(repository.folder)))
-
-
 # -- git may be missing, slow, or fail
 
 
@@ -283,32 +269,6 @@ def own(tmp_path: Path) -> commands.Repository:
     folder = tmp_path / "own"
     folder.mkdir()
     return commands.Repository(folder, "pages")
-
-
-def test_slow_git(
-    own: commands.Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process is killed, and the error states the timeout."""
-    program(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid", "exec sleep 60")
-    with pytest.raises(SourceError, match=r"git took longer than 0\.2 s"):
-        run(own, "fetch", network=Network(("https",), 0.2))
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
-
-
-def test_git_cannot_be_started(
-    own: commands.Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The system's reason is in the error, for commands and for streams."""
-    program(tmp_path, monkeypatch, "exit 0", mode=0o644)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with pytest.raises(SourceError, match="pages: git cannot be started: Permission denied"):
-        run(own, "version")
-    with pytest.raises(SourceError, match="Permission denied"), Stream(own, "version"):
-        pass
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceError, match="git is needed to read it, and is not installed"):
-        Blobs(own)
 
 
 @pytest.mark.parametrize(
@@ -356,16 +316,3 @@ def test_truncated_blobs(
             with pytest.raises(SourceError, match=r"git says: (gone|.nothing)") as caught:
                 blobs.read(BLOB, "page.md")
             assert not isinstance(caught.value, BadBlob)
-
-
-def test_invalid_date_of_a_commit(repository: Repository) -> None:
-    """A year that no calendar supports is an error that names the commit."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    tree = repository.git("rev-parse", "HEAD^{tree}")
-    who = "a <a@b.org> 99999999999999 +0000"
-    text = f"tree {tree}\nauthor {who}\ncommitter {who}\n\nfar away\n"
-    (repository.folder / "text").write_text(text)
-    commit = repository.git("hash-object", "-t", "commit", "-w", "--literally", "text")
-    repository.git("update-ref", "HEAD", commit)
-    with pytest.raises(SourceError, match=f"commit {commit} has no usable date: 99999999999999"):
-        repository.read()

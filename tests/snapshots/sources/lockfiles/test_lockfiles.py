@@ -264,27 +264,12 @@ def test_number_of_specs_is_limited(value: Any) -> None:
         lock_files.parse(as_bytes(value), "-", 3)
 
 
-def test_the_same_spec_counts_once() -> None:
-    """Environments that include others repeat their specs."""
-    included = environment(SPECS[:3], [])
-    value = lock_file(SPECS[:3], [], include_concrete={"a": included})
-    assert len(lock_files.parse(as_bytes(value), "-", 3).specs) == 3
-
-
 def test_number_of_values_of_a_spec_is_limited() -> None:
     """They are counted before they are decoded, all at once."""
     values = {f"variant{number}": "value" for number in range(10_000)}
     error = f"concrete_specs.{hash_of('a')}: contains more than 10,000 values"
     with pytest.raises(SourceError, match=error):
         parse(lock_file([node("zlib", hash_of("a"), parameters=values)], []))
-
-
-def test_values_of_concatenated_documents_are_limited() -> None:
-    """The error of a large document that is not valid JSON has the place."""
-    value = as_bytes([{"name": "a", "version": "b"}] * 30)
-    for data in (value + value, value[:-1]):
-        with pytest.raises(SourceError, match=r"too large for several: .*(byte|truncated)"):
-            lock_files.parse(data, "-", 10)
 
 
 def test_depth_of_included_environments_is_limited() -> None:
