@@ -308,6 +308,17 @@ def test_password(server: Server, location: str) -> None:
     assert len(server.requests) == num_requests + 3
 
 
+@pytest.mark.parametrize("headers", [{}, {"WWW_Authenticate": 'Digest realm="x"'}])
+def test_unsupported_authentication(server: Server, headers: dict[str, str]) -> None:
+    """The scheme is named in the error, and no login is sent."""
+    location = serve(server, "site/cache", [])
+    server["/v2/site/cache/manifests/index.spack"] = status(401, **headers)
+    way = "digest" if headers else "none"
+    with pytest.raises(SourceError, match=f"a way that cachelog does not know: '{way}'"):
+        snapshots(location, "mysite", settings=WITH_LOGIN)
+    assert authorizations(server) == [None]
+
+
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -387,6 +398,27 @@ def test_login_of_docker(tmp_path: Path, key: str, host: str) -> None:
     assert credentials_for("quay.io", settings).login is None
     without = replace(QUICK, docker_config=tmp_path / "none")
     assert credentials_for(host, without).hint == ""
+
+
+@pytest.mark.parametrize(
+    ("config", "hint"),
+    [
+        ({"credHelpers": {HOST: "gcloud"}, "auths": {HOST: {"auth": AUTH}}}, "credHelpers: gcloud"),
+        ({"credsStore": "desktop"}, "credsStore: desktop"),
+        ({"auths": {HOST: {"identitytoken": "x"}}}, "identitytoken"),
+        ({"auths": {HOST: {"auth": "%%%"}}}, "is not base64"),
+        ({"auths": {HOST: {"auth": "\xe9"}}}, "is not base64"),
+        ({"auths": {HOST: {"auth": base64.b64encode(b"nobody").decode()}}}, "not USER:PASSWORD"),
+        ("{", "is not valid JSON"),
+        ({}, ""),
+    ],
+)
+def test_unused_logins_of_docker(tmp_path: Path, config: object, hint: str) -> None:
+    """A hint names unsupported settings of the file, on which users may rely."""
+    credentials = credentials_for(HOST, docker_config(tmp_path, config))
+    assert credentials.login is None
+    assert hint in credentials.hint
+    assert (str(tmp_path) in credentials.hint) is bool(hint)
 
 
 def test_refused_access(server: Server, location: str, tmp_path: Path) -> None:

@@ -333,6 +333,18 @@ def test_invalid_lists(tmp_path: Path, listed: Any, reason: str) -> None:
         snapshots(file, *(["mine"] if "database" in str(listed) else []))
 
 
+def test_skipped_bad_tags(tmp_path: Path) -> None:
+    """Bad tags are reported; others of any name are read, from paths relative to the list."""
+    put_layout_3(tmp_path / "e4s", text(small_database()))
+    put(tmp_path / "more.json", text(small_database()))
+    listed = {"a/b": [], "v1": [], "spec": [STACK, STACK | {"url": "more.json"}]}
+    report = Report(skip_bad=True)
+    (snapshot,) = snapshots(put(tmp_path / "tags.json", text(listed)), report=report)
+    assert snapshot.tag == "spec"
+    assert set(stacks_of(snapshot).values()) == {("e4s",)}
+    assert [error.key for error in report.skipped] == ["a/b", "v1"]
+
+
 # -- public lists, with indexes named by their checksums
 
 
@@ -425,6 +437,22 @@ def test_specs_that_are_not_installed(tmp_path: Path) -> None:
     assert (outside.hash, outside.explicit, outside.installed_at) == (RUNTIME, None, None)
 
 
+def test_unknown_facts_of_an_installation(tmp_path: Path) -> None:
+    """Missing keys and null are unknown facts; an index with in_buildcache has none."""
+    database = installation({LIBELF: {"installation_time": None, "explicit": None}})
+    for key in ("installation_time", "explicit"):
+        del database["database"]["installs"][WRAPPER][key]
+    specs = by_hash(read_tree(tmp_path, database))
+    cached = small_database()
+    for install in cached["database"]["installs"].values():
+        install |= {"explicit": True, "installation_time": 1.0, "installed": True}
+    (snapshot,) = snapshots(put(tmp_path / "index.json", text(cached)), "mysite")
+    assert snapshot.source.kind == "index"
+    assert GCC not in by_hash(snapshot)
+    for spec in (specs[LIBELF], specs[WRAPPER], *snapshot.content.specs()):
+        assert (spec.explicit, spec.installed_at) == (None, None)
+
+
 # -- views: smaller indexes next to the complete one
 
 
@@ -470,6 +498,21 @@ def test_missing_view(server: Server, tmp_path: Path) -> None:
         of_view("tool", server.url)
 
 
+def test_locations_without_views(tmp_path: Path) -> None:
+    """Files, pages and registries have no views, and names of views are validated."""
+    file = put(tmp_path / "index.json", text(small_database()))
+    with pytest.raises(SourceError, match="is a file; --view names a view of a build cache"):
+        of_view("tools", file)
+    with pytest.raises(InvalidArgument, match=r"--view: .* is not a build cache"):
+        of_view("tools", tmp_path / "pages")
+    put_layout_3(tmp_path / "cache")
+    for registry in ("oci://127.0.0.1/a", f"e4s={tmp_path / 'cache'} ml=oci://127.0.0.1/a"):
+        with pytest.raises(InvalidArgument, match=r"--view: oci://127\.0\.0\.1/a is a registry"):
+            of_view("tools", *registry.split())
+    with pytest.raises(InvalidArgument, match=r"'\.\./a' cannot name a view"):
+        of_view("../a", tmp_path / "cache")
+
+
 def test_database_of_version_5(tmp_path: Path) -> None:
     """Nodes and edges below their names are read as those of later versions are."""
     compiler = {"name": "gcc", "version": "10.2.1"}
@@ -490,6 +533,17 @@ def test_database_of_version_5(tmp_path: Path) -> None:
     )
     assert read_again == expected
     assert {spec.name for spec in snapshot.content.specs()} == {"zlib", "hdf5"}
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"zlib": 7}, {"zlib": {}, "hdf5": {}}, {"zlib": {"dependencies": {"a": 7}}}]
+)
+def test_invalid_database_of_version_5(tmp_path: Path, spec: dict[str, Any]) -> None:
+    """The error names the entry."""
+    nested = {"database": {"version": "5", "installs": {"b" * 32: entry(spec)}}}
+    with pytest.raises(SourceError) as caught:
+        snapshots(put(tmp_path / "5.json", text(nested)), "mine")
+    assert (caught.value.key or "").startswith(f"installs.{'b' * 32}.spec")
 
 
 @pytest.mark.parametrize(

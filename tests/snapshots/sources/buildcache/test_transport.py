@@ -123,6 +123,15 @@ def test_bodies_that_are_not_cached(server: Server, tmp_path: Path, etag: str | 
     assert files_in(tmp_path) == []
 
 
+def test_unusable_cache_folder(server: Server, tmp_path: Path) -> None:
+    """Reading continues without a cache, with a warning."""
+    (tmp_path / "file").write_text("in the way")
+    server["/a.json"] = content(DATA)
+    report = Report()
+    assert fetched(server.at("/a.json"), caching(tmp_path / "file"), report) == DATA
+    assert "cannot store anything" in report.warnings[0]
+
+
 def test_working_ahead() -> None:
     """Results are in the order of the items, and only a few items are begun ahead."""
     begun: list[int] = []

@@ -16,6 +16,7 @@ from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.git.repositories import (
     FIRST,
     HDF5,
+    OLD_PAGE,
     ZLIB,
     Repository,
     history_of,
@@ -177,6 +178,25 @@ def test_skipped_bad_page(repository: Repository) -> None:
     with pytest.raises(SourceError, match="does not begin") as caught:
         next(states)
     assert caught.value.location == f"{commit[:12]}:{ZLIB}"
+
+
+def test_skipped_pages_of_2022(repository: Repository) -> None:
+    """Thousands of pages of the layout without hashes are one line and a number."""
+    for number in range(5):
+        files = {
+            f"_cache/develop/{name}/specs.md": OLD_PAGE + b"\n" * number for name in ("zlib", "a")
+        }
+        repository.commit(files)
+    repository.commit({ZLIB: page("zlib", "a")})
+    report = Report(skip_bad=True)
+    (state,) = repository.read(report=report)
+    assert labels(state) == specs(zlib="a")
+    (skipped,) = report.skipped
+    assert "layout of 2022" in skipped.reason
+    assert report.warnings == ["4 more pages of the layout of 2022 were skipped"]
+    with pytest.raises(SourceError, match="layout of 2022") as caught:
+        repository.read()
+    assert caught.value.location.startswith(f"{repository.hashes[0][:12]}:_cache/develop/")
 
 
 def test_repeated_hash_in_a_tag(repository: Repository) -> None:

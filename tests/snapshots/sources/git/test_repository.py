@@ -271,6 +271,21 @@ def own(tmp_path: Path) -> commands.Repository:
     return commands.Repository(folder, "pages")
 
 
+def test_git_cannot_be_started(
+    own: commands.Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's reason is in the error, for commands and for streams."""
+    program(tmp_path, monkeypatch, "exit 0", mode=0o644)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(SourceError, match="pages: git cannot be started: Permission denied"):
+        run(own, "version")
+    with pytest.raises(SourceError, match="Permission denied"), Stream(own, "version"):
+        pass
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceError, match="git is needed to read it, and is not installed"):
+        Blobs(own)
+
+
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
