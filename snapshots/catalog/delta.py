@@ -351,7 +351,6 @@ class CatalogTable:
             or not self._log.contains(opened.mark)
         ):
             table = self._opened()
-            self._storage.connect(self.name, table)
             version = table.version()
             mark = self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
             opened = _Open(table, mark)

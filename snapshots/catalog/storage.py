@@ -10,30 +10,32 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from errno import EACCES, EINVAL, ENOENT, ENOTSUP
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 import xxhash
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
-from deltalake.fs import DeltaStorageHandler
-from pyarrow.fs import FileSelector, PyFileSystem
 
 from snapshots.catalog.locations import Location
 from snapshots.errors import CatalogError
+
+if TYPE_CHECKING:
+    from obstore.store import AzureStore, GCSStore, S3Store
 
 # -- errors of the store
 
 _LENGTH = 400
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_BACKTRACE = re.compile(r"\n\s*0: .*", re.DOTALL)
+_BACKTRACE = re.compile(r"\n(?:\s*0: |\nDebug source:).*", re.DOTALL)
 # Parts that vary between attempts: the duration, the number of retries, the URL's parameters.
 _VARYING = re.compile(
     r" in [\d.]+(?:ns|µs|ms|s)\b|, after \d+ retr\w+|, max_retries\W+\d+|, retry_timeout\W+\d+\w*"
@@ -89,19 +91,14 @@ def _code_and_message(match: re.Match[str]) -> str:
 RESTORE = "restore it from a copy of the catalog, or move the catalog away and import again"
 """Advice for a damaged file."""
 
-LISTING_SECONDS = 3.0
-"""How long a listing may take, in seconds."""
-
 SILENT_SECONDS = 10.0
-"""How long a request of few bytes may take, in seconds."""
+"""How long an object store may take to send anything, in seconds."""
+
+_YES = ("true", "1", "yes", "on")
+_LONGEST = timedelta(minutes=5)
+"""How long a server's request of an object may take, if it keeps sending."""
 
 _READERS = 8
-_BYTES_PER_SECOND = 1_000_000
-_BYTES_BY_TABLE = 3_000_000
-"""Larger reads do not use a table's connections, which have one timeout for all requests."""
-
-_NO_SUCH_RANGE = "416"
-_WRITE_BYTES = 8 << 20
 
 Item = TypeVar("Item")
 Read = TypeVar("Read")
@@ -130,17 +127,7 @@ class Storage:
     def __init__(self, location: Location, *, retry_seconds: float | None = None) -> None:
         location.require_credentials()
         self.location = location
-        self.options: dict[str, str] | None = None
-        if retry_seconds is not None and not location.is_folder:
-            # The last pause is not shortened to fit, so pauses have to be short as well.
-            self.options = {
-                "timeout": _duration(_seconds_for(_BYTES_BY_TABLE)),
-                "retry_timeout": _duration(retry_seconds),
-                "backoff_config.init_backoff": _duration(retry_seconds / 30),
-                "backoff_config.max_backoff": _duration(retry_seconds / 4),
-            }
-
-        self._tables: dict[str, DeltaTable] = {}
+        self._retry_seconds = retry_seconds
         self._syncing = Lock()
         self._unsynced: set[Path] = set()
         self._synced_folders: set[Path] = set()
@@ -162,24 +149,46 @@ class Storage:
         place = f"{os.environ.get('AWS_ENDPOINT_URL', '')} {self.location.root}"
         return checksum(pa.py_buffer(place.encode()))
 
-    def connect(self, folder: str, table: DeltaTable) -> None:
-        """Read files below a folder over the connections of the table in that folder.
-
-        Creating a separate handler for each file would take as long as reading most files.
-        """
-        self._tables[folder] = table
+    @cached_property
+    def options(self) -> dict[str, str] | None:
+        """The options of deltalake for tables at this location."""
+        if self._retry_seconds is None or self.location.is_folder:
+            return None
+        # The last pause is not shortened to fit, so pauses have to be short as well.
+        return {
+            "timeout": f"{SILENT_SECONDS:.1f}s",
+            "retry_timeout": f"{self._retry_seconds:.3f}s",
+            "backoff_config.init_backoff": f"{self._retry_seconds / 30:.3f}s",
+            "backoff_config.max_backoff": f"{self._retry_seconds / 4:.3f}s",
+        }
 
     @cached_property
-    def _handler(self) -> DeltaStorageHandler:
-        return DeltaStorageHandler(self.location.root, self.options)
+    def _objects(self) -> "AzureStore | GCSStore | S3Store":
+        from obstore.store import AzureStore, GCSStore, S3Store
 
-    @cached_property
-    def _lister(self) -> DeltaStorageHandler:
-        """The handler for listings, during which deltalake lets no other thread run."""
-        return DeltaStorageHandler(self.location.root, self._within(LISTING_SECONDS))
-
-    def _within(self, seconds: float) -> dict[str, str] | None:
-        return self.options and self.options | {"timeout": _duration(seconds)}
+        url = urlsplit(self.location.root)
+        container, _, account = url.netloc.partition("@")
+        options: dict[str, Any] = {"prefix": url.path.strip("/") or None}
+        if self._retry_seconds is not None:
+            seconds = timedelta(seconds=self._retry_seconds)
+            options |= {
+                "client_options": {
+                    "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() in _YES,
+                    "read_timeout": timedelta(seconds=SILENT_SECONDS),
+                    "timeout": _LONGEST,
+                },
+                "retry_config": {
+                    "retry_timeout": seconds,
+                    "backoff": {"init_backoff": seconds / 30, "max_backoff": seconds / 4},
+                },
+            }
+        if url.scheme in ("s3", "s3a"):
+            return S3Store(container, **options)
+        if url.scheme == "gs":
+            return GCSStore(container, **options)
+        if account:
+            options["account_name"] = account.partition(".")[0]
+        return AzureStore(container, **options)
 
     def read(self, path: str, size: int | None = None) -> pa.Buffer:
         """Return the bytes of a file; its ``size``, if known, saves a request.
@@ -192,45 +201,13 @@ class Storage:
                 raise OSError(EINVAL, "is not a file", place)
             with pa.OSFile(place) as file:
                 return file.read_buffer()
-        data = self._object_of_size(path, size)
+        with _object_errors(path):
+            data = self._objects.get(path).bytes()
+        if size not in (None, len(data)):
+            raise pa.ArrowInvalid(f"{path} has {len(data):,} bytes instead of {size:,}")
         buffer = pa.allocate_buffer(len(data))
-        memoryview(buffer).cast("B")[:] = data
+        memoryview(buffer).cast("B")[:] = memoryview(data)
         return buffer
-
-    def _object_of_size(self, path: str, size: int | None) -> bytes:
-        try:
-            return self._object(path, size)
-        except FileNotFoundError:
-            raise
-        except OSError:  # also raised for an empty object, because no range of it is valid
-            actual = self._object_size(path)
-            if size in (None, actual) or actual is None:
-                raise
-            raise pa.ArrowInvalid(f"{path} has {actual:,} bytes instead of {size:,}") from None
-
-    def _object(self, path: str, size: int | None) -> bytes:
-        if size is None and (size := self._object_size(path)) is None:
-            raise FileNotFoundError(ENOENT, "Object not found", path)
-        with self._opened(path, size) as stream:
-            data: bytes = stream.read(size)
-            return data
-
-    def _opened(self, path: str, size: int) -> pa.PythonFile:
-        """Open an object of a known size."""
-        folder, _, inner = path.partition("/")
-        table = self._tables.get(folder)
-        if table is None or size > _BYTES_BY_TABLE:
-            options = self._within(_seconds_for(size))
-            alone = DeltaStorageHandler(self.location.root, options, {path: size})
-            return alone.open_input_file(path)
-        raw = table._table  # noqa: SLF001 - as deltalake itself makes a dataset of a table
-        shared = DeltaStorageHandler.from_table(raw, self.options, {inner: size})
-        return shared.open_input_file(inner)
-
-    def _object_size(self, path: str) -> int | None:
-        # Opening a file also returns its size, but lets no other thread run meanwhile.
-        (info,) = self._lister.get_file_info([path])
-        return int(info.size) if info.is_file else None
 
     def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
         """Return the bytes of several files, in order; on object storage, read concurrently."""
@@ -248,12 +225,10 @@ class Storage:
         if self.location.is_folder:
             return Path(self.location.uri(path)).is_file()
         try:
-            self._object(path, 1)
+            with _object_errors(path):
+                self._objects.head(path)
         except FileNotFoundError:
             return False
-        except OSError as error:
-            if _NO_SUCH_RANGE not in str(error):  # an empty file has no first byte
-                raise
         return True
 
     def sizes(self, folder: str) -> dict[str, int]:
@@ -264,14 +239,13 @@ class Storage:
         """Return all files in a folder and its subfolders, by path relative to the folder."""
         if self.location.is_folder:
             return dict(_files_below(Path(self.location.uri(folder))))
-        selector = FileSelector(folder, allow_not_found=True, recursive=True)
-        infos = self._lister.get_file_info_selector(selector)
         start = len(folder) + 1
-        return {
-            info.path[start:]: FileStat(info.size, info.mtime.timestamp())
-            for info in infos
-            if info.is_file
-        }
+        with _object_errors(folder):
+            return {
+                meta["path"][start:]: FileStat(meta["size"], meta["last_modified"].timestamp())
+                for page in self._objects.list(folder)
+                for meta in page
+            }
 
     def data_files(
         self, table: str, suffixes: tuple[str, ...] = (".parquet",)
@@ -289,7 +263,8 @@ class Storage:
             if self.location.is_folder:
                 Path(self.location.uri(path)).unlink()
             else:
-                self._handler.delete_file(path)
+                with _object_errors(path):
+                    self._objects.delete(path)
 
     def write(self, path: str, data: pa.Buffer) -> None:
         """Write a file atomically. It is safe from power cuts after ``sync``."""
@@ -298,11 +273,8 @@ class Storage:
             _write_in_folder(file, data)
             self._unsynced.add(file)
             return
-        # deltalake's stream only accepts bytes, which Arrow's buffered stream passes to it.
-        files = PyFileSystem(self._handler)
-        with files.open_output_stream(path, buffer_size=_WRITE_BYTES) as stream:
-            for start in range(0, data.size, _WRITE_BYTES - 1):
-                stream.write(data.slice(start, min(_WRITE_BYTES - 1, data.size - start)))
+        with _object_errors(path):
+            self._objects.put(path, memoryview(data).cast("B"))
 
     def sync(self, others: Iterable[str] = ()) -> None:
         """Wait until all written files, and the files at the paths ``others``, are on disk.
@@ -350,13 +322,19 @@ def _sync(place: Path) -> None:
         os.close(descriptor)
 
 
-def _seconds_for(num_bytes: int) -> float:
-    """Return the timeout for a number of bytes."""
-    return SILENT_SECONDS + num_bytes / _BYTES_PER_SECOND
+@contextmanager
+def _object_errors(path: str) -> Iterator[None]:
+    """Raise FileNotFoundError for a missing object, and OSError for other errors of obstore."""
+    from obstore.exceptions import BaseError, NotFoundError
 
-
-def _duration(seconds: float) -> str:
-    return f"{seconds * 1_000:.0f}ms"
+    try:
+        yield
+    except NotFoundError as error:
+        if "NoSuchBucket" in str(error):
+            raise OSError(str(error)) from None
+        raise FileNotFoundError(ENOENT, "Object not found", path) from None
+    except BaseError as error:
+        raise OSError(str(error)) from None
 
 
 def _files_below(folder: Path) -> Iterator[tuple[str, FileStat]]:

@@ -144,7 +144,6 @@ def test_outage_of_the_store(replicas: Replicas) -> None:
 def test_store_without_responses(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server reports the outage, answers from memory, and soon stops waiting."""
     monkeypatch.setattr(storage, "SILENT_SECONDS", 2.0)
-    monkeypatch.setattr(storage, "LISTING_SECONDS", 0.5)
     client = replicas.second
     (unread,) = history(revisions=1, packages=5, specs=20)
     replicas.importer.publish([replace(unread, tag="unread")])

@@ -5,9 +5,7 @@ from multiprocessing.context import ForkServerContext
 from typing import Any
 
 import pytest
-from deltalake.fs import DeltaStorageHandler
 
-from snapshots.catalog import storage
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
@@ -74,28 +72,6 @@ def test_few_requests_read_the_history(published: str, bucket: Emulator) -> None
     assert timeline is not None
     assert len(timeline.entries) == 2
     assert bucket.num_requests() - before <= HISTORY_REQUESTS
-
-
-def test_connections_are_reused(published: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The filesystem of a table is created once, not for each refresh and timeline."""
-    reader = Catalog(published)
-    library, name = Library(reader), specs_of(0)[0].name
-    assert (
-        library.history_queries.package_timeline(reader.require_history(), "develop", name)
-        is not None
-    )
-    publish(Catalog(published), 7, 7, "main")
-    handlers: list[object] = []
-
-    class Recording(DeltaStorageHandler):
-        def __init__(self, *arguments: Any) -> None:
-            handlers.append(arguments)
-            super().__init__(*arguments)
-
-    monkeypatch.setattr(storage, "DeltaStorageHandler", Recording)
-    assert reader.refresh()
-    assert library.history_queries.package_timeline(reader.history, "develop", name) is not None
-    assert not handlers
 
 
 def publish_in_bucket(variables: dict[str, str], *arguments: Any) -> None:

@@ -40,7 +40,7 @@ def test_catalog_in_a_bucket(bucket: Emulator) -> None:
         requests = bucket.requests()[before:]
         assert len(requests) == 8
         assert all(
-            "GET /bucket/followed/" in request and "_delta_log/" in request for request in requests
+            "/bucket/followed/" in request and "_delta_log/" in request for request in requests
         )
         publish(publisher, number, number)
         assert sorted(follower.refresh() for _ in range(2)) == [False, True]
