@@ -98,6 +98,11 @@ def package_kind(name: str) -> str:
     return vocabulary.PACKAGE_KINDS[package_changes.PackageChangeKind[name]]
 
 
+def reason_phrase(name: str, count: int) -> str:
+    """Return the words after a number of specs that have a reason: NEW_BUILD, "more builds"."""
+    return vocabulary.reason_phrase(reasons.SpecChangeReason[name], count)
+
+
 def capitalize_first(text: str) -> str:
     """Return a message with its first letter in upper case, and the rest unchanged."""
     return text[:1].upper() + text[1:]

@@ -264,14 +264,14 @@ more or fewer builds, all versions are."""
 
 _COUNTED: dict[SpecChangeReason, tuple[str, str]] = {
     SpecChangeReason.REBUILT: ("rebuilt", "rebuilt"),
-    SpecChangeReason.REPLACES: ("replacing another", "replacing others"),
+    SpecChangeReason.REPLACES: ("replaced", "replaced"),
     SpecChangeReason.RETURNED: ("returned", "returned"),
     SpecChangeReason.NEW_PACKAGE: ("of a new package", "of new packages"),
     SpecChangeReason.NEW_STACK: ("of a new stack", "of new stacks"),
     SpecChangeReason.NEW_VERSION: ("of a new version", "of new versions"),
     SpecChangeReason.NEW_TARGET: ("for a new target", "for new targets"),
     SpecChangeReason.NEW_BUILD: ("more build", "more builds"),
-    SpecChangeReason.REPLACED: ("replaced", "replaced"),
+    SpecChangeReason.REPLACED: ("with a replacement", "with a replacement"),
     SpecChangeReason.PACKAGE_GONE: ("of a removed package", "of removed packages"),
     SpecChangeReason.STACK_GONE: ("of a removed stack", "of removed stacks"),
     SpecChangeReason.VERSION_GONE: ("of a removed version", "of removed versions"),
@@ -285,10 +285,32 @@ _COUNTED: dict[SpecChangeReason, tuple[str, str]] = {
 def counted_reasons(kind: SpecChangeKind, reasons: Mapping[SpecChangeReason, int]) -> str:
     """Return the reasons of one kind of change: 605 of new packages, 1 of a new version."""
     return ", ".join(
-        f"{reasons[reason]:,} {_COUNTED[reason][reasons[reason] > 1]}"
+        f"{reasons[reason]:,} {reason_phrase(reason, reasons[reason])}"
         for reason in REASONS
         if reasons.get(reason) and _kind_of(reason) is kind
     )
+
+
+def reason_phrase(reason: SpecChangeReason, count: int) -> str:
+    """Return the text after a number of specs that have a reason: of new packages."""
+    return _COUNTED[reason][count > 1]
+
+
+def counts_by_outcome(
+    *, added: int, removed: int, changed: int, rebuilt: int, replaced: int
+) -> list[tuple[int, str]]:
+    """Return how many specs came to each end, with its name; each pair of counterparts counts once.
+
+    The ``added`` and ``removed`` specs include those ``rebuilt`` and ``replaced``.
+    """
+    pairs = rebuilt + replaced
+    return [
+        (added - pairs, "new"),
+        (removed - pairs, "removed without a replacement"),
+        (replaced, "replaced"),
+        (rebuilt, "rebuilt"),
+        (changed, "with other facts"),
+    ]
 
 
 def _kind_of(reason: SpecChangeReason) -> SpecChangeKind:

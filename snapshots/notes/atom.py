@@ -13,14 +13,14 @@ import msgspec
 
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import PairCounts
-from snapshots.changes.vocabulary import PACKAGE_KINDS
+from snapshots.changes.vocabulary import PACKAGE_KINDS, counts_by_outcome, reason_phrase
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import utc
 from snapshots.notes.phrases import size_sentence, specs_sentence
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, long_day, plain
 from snapshots.program import cachelog_version
-from snapshots.texts import counted, day, in_words, visible
+from snapshots.texts import counted, day, visible
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 NAMESPACE = "http://www.w3.org/2005/Atom"
@@ -151,7 +151,7 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
             )
     specs = _changes_list(entry.specs_added, entry.specs_removed, entry.specs_changed)
     sentences.append(Sentence(f"Specs: {specs}.") if specs else Sentence("No spec changed."))
-    reasons = [(count, in_words(reason.value)) for reason, count in entry.reasons.items()]
+    reasons = [(count, reason_phrase(reason, count)) for reason, count in entry.reasons.items()]
     if reasons:
         sentences.append(Sentence(f"By reason: {_counts_list(reasons)}."))
     return sentences
@@ -175,17 +175,14 @@ def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
         return "nothing changed"
     if counts is None:
         return _net(base.num_specs, head.num_specs)
-    rebuilt, replaced = counts.specs_rebuilt, counts.specs_replaced
-    return _counts_list(
-        [
-            (counts.specs_added - rebuilt - replaced, "new"),
-            (_without_counterpart(counts), "removed without a replacement"),
-            (replaced, "replaced"),
-            (rebuilt, "rebuilt"),
-            (counts.specs_changed, "with other facts"),
-        ],
-        noun="spec",
+    outcomes = counts_by_outcome(
+        added=counts.specs_added,
+        removed=counts.specs_removed,
+        changed=counts.specs_changed,
+        rebuilt=counts.specs_rebuilt,
+        replaced=counts.specs_replaced,
     )
+    return _counts_list(outcomes, noun="spec")
 
 
 def _net(before: int, after: int) -> str:

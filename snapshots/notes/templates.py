@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.vocabulary import reason_phrase
 from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sections, sentences
@@ -68,6 +70,7 @@ _PLAIN: Filters = {
     "fitting": fitting,
     "num_specs": sections.num_specs,
     "number": sentences.number,
+    "reason_phrase": lambda name, count: reason_phrase(SpecChangeReason(name), count),
     "short_digest": short_digest,
     "size": size,
     "size_delta": sentences.size_delta,

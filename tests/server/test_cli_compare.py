@@ -22,17 +22,25 @@ BASE, HEAD = "develop-2025-01-05", "develop"
 
 
 def test_diff_lists_specs(world: World) -> None:
-    """By package: + added, - removed, ~ replaced, = changed facts; ``--stat`` omits specs."""
+    """By package: + added, - removed, ~ replaced, ≠ other facts; ``--stat`` omits specs."""
     result = succeed_in(world, "diff", BASE, HEAD)
-    assert {line[2] for line in result.lines if re.match("  [^ ]", line)} == {*"+-=~"}
+    assert {line[2] for line in result.lines if re.match("  [^ ]", line)} == {*"+-≠~"}
     specs = succeed_in(world, "diff", BASE, HEAD, "--json").json["specs"]
     hashes = [spec["hash"] for kind in specs for spec in specs[kind]]
-    printed = re.findall(r"^  [-+=~] ([a-z2-7]+)", result.out, re.MULTILINE)
+    printed = re.findall(r"^  [-+≠~] ([a-z2-7]+)", result.out, re.MULTILINE)
     assert printed
     assert all(any(digest.startswith(text) for digest in hashes) for text in printed)
     heads = [line.partition(":")[0] for line in result.lines[1:-1] if not line.startswith(" ")]
     assert heads == sorted({spec["name"] for kind in specs for spec in specs[kind]})
-    assert result.lines[-1].startswith(", ".join(f"{len(specs[kind])} {kind}" for kind in specs))
+    paired = sum(spec["reason"] in ("rebuilt", "replaces") for spec in specs["added"])
+    counts = [int(text) for text in re.findall(r"[0-9]+", result.lines[-1])]
+    assert sum(counts) == sum(map(len, specs.values())) - paired
+    by_package = [
+        re.findall(r"[0-9]+ [a-z ]+", line.rpartition("(")[2])
+        for line in result.lines
+        if heads and line.partition(":")[0] in heads
+    ]
+    assert sum(int(text.split()[0]) for texts in by_package for text in texts) == sum(counts)
     fields = [change["path"] for spec in specs["changed"] for change in spec["fields"]]
     assert re.findall("^      (\\w+): ", result.out, re.MULTILINE) == fields
     totals_alone = [line for line in result.lines if not line.startswith(" ")]
@@ -171,7 +179,7 @@ def test_replaced_binaries(tmp_path: Path) -> None:
     result = cachelog("diff", "--binaries", "--exit-code", catalog=catalog)
     assert result.code == 1
     text = " ".join(" ".join(result.lines).split())
-    assert f"= zlib {spec.hash}: {spec.checksum} → {other.checksum}" in text
+    assert f"≠ zlib {spec.hash}: {spec.checksum} → {other.checksum}" in text
     assert result.lines[-1] == "1 binary replaced under the same hash"
     document = cachelog("diff", "--binaries", "--json", catalog=catalog).json
     facts = {"hash": spec.hash, "name": "zlib", "before": spec.checksum, "after": other.checksum}

@@ -124,7 +124,7 @@ def test_impact_names_the_next_change(e4s_week: Path) -> None:
     assert [cause["title"] for cause in later["causes"]] == ["recipe of gettext changed"]
     (line,) = re.findall("^next .*", cachelog(*arguments, catalog=e4s_week).out, re.MULTILINE)
     assert line.startswith("next change, in develop-2026-06-27@2026-06-27.")
-    assert line.endswith(": recipe of gettext changed; 112 specs were rebuilt")
+    assert line.endswith(": recipe of gettext changed; 112 replacements")
     for unchanged in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
         assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 

@@ -198,7 +198,7 @@ def test_unreadable_content_is_omitted(copy: KnownCatalog, tmp_path: Path) -> No
         result = run_in(copy, "log", "--oneline", *arguments)
         assert result.code == 0
         damage, left_out = result.err.splitlines()
-        assert f"the content {broken[:12]} is damaged" in damage
+        assert f"the content {broken[:12]} is missing" in damage
         assert f"contents cannot be read: {facts_at(copy, 3)['ref']};" in left_out
         assert broken[:8] not in result.out
     entries = run_in(copy, "log", "--json", "--series", "develop").json["entries"]

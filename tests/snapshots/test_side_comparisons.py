@@ -126,7 +126,7 @@ def test_what_rules_judge(compare: Compare, query: str) -> None:
     alone = judge([rule], rule_context(whole.source, None, whole.head))
     assert alone.passed is query.endswith("2")
     commits = read_rule(
-        {"name": "c", "limit": "specs-rebuilt-by-commit", "at-most": 2}, lambda _: ()
+        {"name": "c", "limit": "replacements-by-commit", "at-most": 2}, lambda _: ()
     )
     with pytest.raises(RuleUnusable, match="nothing can be checked"):
         judge([commits], whole.rule_context(names))

@@ -25,7 +25,7 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
-from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title
+from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title, counts_by_outcome
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, Spec
@@ -129,7 +129,7 @@ def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -
 SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
     SpecChangeKind.ADDED: ("+", styles.added),
     SpecChangeKind.REMOVED: ("-", styles.removed),
-    SpecChangeKind.CHANGED: ("=", styles.changed),
+    SpecChangeKind.CHANGED: ("≠", styles.changed),
 }
 """The sign and the style of each kind of change."""
 
@@ -163,21 +163,38 @@ def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[s
 
 
 def _totals(comparison: CatalogComparison) -> str:
-    """Return the numbers of hashes added, removed and changed, and of those with a counterpart."""
+    """Return the numbers of specs by what became of them; a pair of counterparts counts once."""
     specs = comparison.changes.specs
-    hashes = ", ".join(f"{specs.count(kind):,} {kind.value}" for kind in SpecChangeKind)
-    counts = {text: comparison.count(reason) for reason, text in PAIRED.items()}
-    paired = [f"{count:,} {text}" for text, count in counts.items() if count]
-    return f"{hashes} ({', '.join(paired)})" if paired else hashes
+    added, removed, changed = map(specs.count, SpecChangeKind)
+    rebuilt, replaced = map(comparison.count, PAIRED)
+    text = _outcomes(added, removed, changed, rebuilt, replaced)
+    return text or "no spec was added, removed or changed"
+
+
+def _outcomes(added: int, removed: int, changed: int, rebuilt: int, replaced: int) -> str:
+    outcomes = counts_by_outcome(
+        added=added, removed=removed, changed=changed, rebuilt=rebuilt, replaced=replaced
+    )
+    return ", ".join(f"{count:,} {text}" for count, text in outcomes if count)
 
 
 def _counted(changes: Iterable[ReportedChange]) -> str:
-    """Return the numbers of rebuilt, replaced, added, removed and changed specs of a package."""
-    counts = Counter(
-        PAIRED.get(reported.reason, reported.change.kind.value) for reported in changes
+    """Return the numbers of a package's specs by what became of them."""
+    reasons, kinds = Counter[SpecChangeReason](), Counter[SpecChangeKind]()
+    for reported in changes:
+        if reported.reason in PAIRED:
+            reasons[reported.reason] += 1
+        else:
+            kinds[reported.change.kind] += 1
+    rebuilt, replaced = (reasons[reason] for reason in PAIRED)
+    pairs = rebuilt + replaced
+    return _outcomes(
+        kinds[SpecChangeKind.ADDED] + pairs,
+        kinds[SpecChangeKind.REMOVED] + pairs,
+        kinds[SpecChangeKind.CHANGED],
+        rebuilt,
+        replaced,
     )
-    order = (*PAIRED.values(), *(kind.value for kind in SpecChangeKind))
-    return ", ".join(f"{counts[text]:,} {text}" for text in order if counts[text])
 
 
 def package_headline(change: PackageChange) -> str:
@@ -409,7 +426,7 @@ def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
     replaced = comparison.changes.binaries_replaced
     yield from title_lines(comparison)
     for change, before, after in _checksums(replaced):
-        text = f"= {change.name} {change.hash}: {before} → {after}"
+        text = f"≠ {change.name} {change.hash}: {before} → {after}"
         yield from map(styles.changed, wrapped(text, _INDENT))
     yield f"{counted(len(replaced), 'binary')} replaced under the same hash"
 

@@ -449,7 +449,7 @@ def _by_kind(counts: SpecCounts) -> tuple[int, int, int]:
 
 
 def counts_text(counts: SpecCounts) -> str:
-    """Return the numbers of specs added, removed and changed, such as '+12 -3 =1'."""
+    """Return the numbers of specs added, removed and changed, such as '+12 -3 ≠1'."""
     parts = zip(SIGNS.values(), _by_kind(counts), strict=True)
     return (
         " ".join(style(f"{sign}{count:,}") for (sign, style), count in parts if count)
@@ -472,7 +472,8 @@ def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) ->
     for kind, count in zip(SpecChangeKind, _by_kind(counts), strict=True):
         sign, style = SIGNS[kind]
         if count:
-            text = f"{_INDENT}{sign} {count:,} {kind.value}"
+            what = "with other facts" if kind is SpecChangeKind.CHANGED else kind.value
+            text = f"{_INDENT}{sign} {count:,} {what}"
             if kind is not SpecChangeKind.CHANGED and (parts := counted_reasons(kind, reasons)):
                 text += f": {parts}"
             yield from map(style, wrapped(text, _INDENT * 2))

@@ -309,7 +309,7 @@ class CommitRange(msgspec.Struct, frozen=True):
 
 
 class LaterChange(msgspec.Struct, frozen=True):
-    """The first change of some packages after a revision: its causes and the specs rebuilt."""
+    """The first change of some packages after a revision: its causes and the replacements."""
 
     base: RevisionInfo
     revision: RevisionInfo
@@ -319,9 +319,8 @@ class LaterChange(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """Return the change in words."""
         causes = few(list(map(cause_title, self.causes)), _MAX_NAMES)
-        were = "was" if self.num_specs == 1 else "were"
-        rebuilt = f"{counted(self.num_specs, 'spec')} {were} rebuilt"
-        return f"next change, in {title(self.revision)}: {causes and f'{causes}; '}{rebuilt}"
+        replacements = counted(self.num_specs, "replacement")
+        return f"next change, in {title(self.revision)}: {causes and f'{causes}; '}{replacements}"
 
     def facts(self) -> dict[str, Any]:
         """Return the change in its JSON form."""

@@ -44,7 +44,7 @@ from snapshots.frames.columns import rows_where
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 
-BY_COMMIT = "specs-rebuilt-by-commit"
+BY_COMMIT = "replacements-by-commit"
 """The measure of the specs that a single commit of the recipes rebuilt."""
 
 
@@ -364,8 +364,8 @@ def _reasons(reason: SpecChangeReason, scoped: ScopedComparison) -> Measured:
     return Measured(len(changes), scoped.num_specs, changes)
 
 
-def _rebuilt_by_commit(scoped: ScopedComparison) -> Measured:
-    """Return the specs whose main causes are recipe changes of the commit that rebuilt most."""
+def _by_commit(scoped: ScopedComparison) -> Measured:
+    """Return the specs whose main causes are recipe changes of the commit that explains most."""
     changes, causes = (
         scoped.comparison.specs.select([SpecChangeKind.ADDED]),
         scoped.explain().causes,
@@ -420,7 +420,7 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
         ("replaced", SpecChangeReason.REPLACES),
     ):
         yield f"specs-{name}", Measure("spec", name, partial(_reasons, reason))
-    by_commit = Measure("spec", "rebuilt by one commit", _rebuilt_by_commit)
+    by_commit = Measure("replacement", "by one commit", _by_commit)
     yield BY_COMMIT, by_commit
     for of_stack in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
         name = of_stack.value
@@ -440,7 +440,7 @@ MEASURES: Mapping[str, Measure] = dict(_all_measures())
 packages-added, packages-removed, packages-upgraded, packages-downgraded, packages-versions-changed,
 packages-builds-changed, packages-more-builds, packages-fewer-builds, packages-changed,
 packages-unchanged, specs-added, specs-removed, specs-changed,
-specs-unchanged, specs-rebuilt, specs-replaced, specs-rebuilt-by-commit, stacks-added,
+specs-unchanged, specs-rebuilt, specs-replaced, replacements-by-commit, stacks-added,
 stacks-removed, coverage-lost, coverage-gained, size-added, size-removed, twins.
 """
 

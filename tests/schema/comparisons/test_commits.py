@@ -59,12 +59,12 @@ def of_comparison(world: World, fields: str, **variables: Any) -> Any:
 
 def test_notes_and_rules(world: World) -> None:
     """Release notes name the pull request, and a rule limits the rebuilds caused by one commit."""
-    rule = {"name": "a", "limit": "specs-rebuilt-by-commit", "at-most": 0}
+    rule = {"name": "a", "limit": "replacements-by-commit", "at-most": 0}
     notes = of_comparison(world, "releaseNotes")["releaseNotes"]
     assert f"([#7]({URL}/pull/7))" in notes
     report = world.data(questions.CHECK, base="develop~1", head="develop", rules=[rule])
     (result,) = report["compare"]["check"]["rules"]
-    assert re.match(r"\d+ specs rebuilt by one commit, at most 0: ", result["message"])
+    assert re.match(r"\d+ replacements by one commit, at most 0: ", result["message"])
 
 
 def test_commits_are_paged_and_filtered(world: World) -> None:

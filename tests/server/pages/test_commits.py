@@ -49,14 +49,14 @@ def test_commits_are_filtered(history_client: httpx.Client) -> None:
 
 
 def test_page_of_a_commit(history_client: httpx.Client) -> None:
-    """Changed packages, rebuilt specs, series and revisions; also by a prefix of the hash."""
+    """Changed packages, replacements by series and revisions; also by a prefix of the hash."""
     tab = shown(history_client, f"{WEEK}/commits")
     subject, address = next(iter(tab.links("tbody th a").items()))
     page = shown(history_client, address)
     assert page.text("h1") == subject
-    assert re.search(r"\d+ specs? rebuilt in 1 series\.", page.text())
+    assert re.search(r"\d+ replacements? in develop\.", page.text())
     headings = page.texts("thead th")
-    assert headings[:4] == ["Series", "Revision", "Specs rebuilt", "Specs reached"]
+    assert headings[:4] == ["Series", "Revision", "Replacements", "Reached"]
     newest = page.rows()[0]
     assert newest[0].startswith("develop")
     assert newest[2:4] == tab.rows()[0][1:3]

@@ -409,17 +409,17 @@ def test_limit_of_rebuilds_by_a_commit() -> None:
         return CommitRebuild("abc zlib, hdf5: bump (#7)", causes) if causes else None
 
     subject = replace(subject, most_rebuilt=most)
-    rule = limit("specs-rebuilt-by-commit", "50 %")
+    rule = limit("replacements-by-commit", "50 %")
     (result,) = judge([rule], subject).results
     assert result.message == (
-        "2 specs rebuilt by one commit (100.00 % of 2), at most 50 %: abc zlib, hdf5: bump (#7)"
+        "2 replacements by one commit (100.00 % of 2), at most 50 %: abc zlib, hdf5: bump (#7)"
     )
     assert set(result.breaches[0].hashes()) == {spec.hash for spec in head}
     (result,) = judge([replace(rule, package="zlib", at_most=1)], subject).results
     assert result.passed
-    assert result.message.startswith("1 spec rebuilt by one commit, at most 1: abc")
+    assert result.message.startswith("1 replacement by one commit, at most 1: abc")
     (result,) = judge([replace(rule, package="none")], subject).results
-    assert result.message.startswith("0 specs rebuilt by one commit where base has none, at most")
+    assert result.message.startswith("0 replacements by one commit where base has none, at most")
     with pytest.raises(RuleUnusable, match="known only of published revisions"):
         judge([rule], rule_context(base, head))
 

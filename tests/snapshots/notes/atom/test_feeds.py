@@ -89,7 +89,7 @@ def test_entries_of_a_package() -> None:
         "hdf5: added, 1.14.5 added in develop of 5 January 2025",
     ]
     assert "Specs: 1 added, 1 removed. By reason: " in entries[0].summary
-    assert "1 replaces" in entries[0].summary
+    assert "1 replaced" in entries[0].summary
     assert of_package(PAST, "cmake") is None
 
 
