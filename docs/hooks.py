@@ -255,17 +255,7 @@ def _about(field: Any) -> str:
 
 def _json() -> Iterator[str]:
     """Yield the records of notes and webhooks, with the types of their fields."""
-    yield from (
-        "The records of the JSON release notes and of webhooks. The JSON documents of each command",
-        "are described in [Release notes](../notes.md#json),",
-        "[History](../history.md#json), [Gates](../gates.md#the-verdict),",
-        "[Lock files](../lock-files.md#json),",
-        "[Plans](../lock-files.md#json-of-plans), [Questions](../questions.md),",
-        "[Two specs](../sides.md#two-specs) and",
-        "[Prune, verify, back up](../keeping.md#json). [What can be compared](../sides.md#json)",
-        "describes the sides of a comparison that are not revisions.",
-        "",
-    )
+    yield "The records of notes and webhooks; [JSON](../json.md) describes those of commands.\n"
     _, records = msgspec.json.schema_components(
         (_of_revisions(Changelog), Announcement),
         schema_hook=lambda _: {"type": "string"},  # sentences

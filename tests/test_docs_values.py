@@ -117,11 +117,10 @@ SENTENCES = {
         f"the first {LISTED[0]} are grouped by their cause",
         f"{MAX_MISSING} of them are listed",
         f"no more than {LONGEST_ADDRESS:,} characters",
-        LABELS,
         "some 1,500.",
         f"{MAX_CHARACTERS:,} characters",
     ),
-    "notes.md": (f"`format` is the version of the document, now {NOTES_FORMAT}.",),
+    "notes.md": (f"`format` is its version, now {NOTES_FORMAT}.",),
     "notifications.md": (
         f"{TIMEOUT:g} s of silence",
         f"after {PAUSES[1]} and {PAUSES[2]} s",

@@ -1,6 +1,6 @@
 """The changes between two revisions as one document: the data of release notes; pure functions.
 
-The fields are those of the JSON notes and the variables of templates; docs/notes.md describes them.
+The fields are those of the JSON notes and the variables of templates; docs/json.md describes them.
 """
 
 from collections.abc import Iterable, Sequence

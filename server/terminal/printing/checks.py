@@ -44,7 +44,7 @@ def print_check(
 
     By default, that is the newest revision of the main series. With ``best``, it is the revision
     with the most specs, among the newest of each tag, or among all of a ``series``.
-    docs/lock-files.md describes the JSON form.
+    docs/json.md describes the JSON form.
     """
     revision: SideInfo
     requested = RequestedSpecs(locked.specs)

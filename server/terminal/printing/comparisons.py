@@ -1,6 +1,6 @@
 """Changes between two revisions and their causes, as lines of text and as JSON documents.
 
-docs/notes.md describes the documents. Their names are those of the API, in snake case.
+docs/json.md describes the documents.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """The history of a series, a package or a hash, in the style of ``git log``; causes of rebuilds.
 
-docs/history.md describes the JSON documents.
+docs/json.md describes the JSON documents.
 """
 
 import sys

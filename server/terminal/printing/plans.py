@@ -200,7 +200,7 @@ def _downgrade_text(change: PackageChange) -> str:
 
 
 def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
-    """Return the plan in its JSON form, which docs/lock-files.md describes."""
+    """Return the plan in its JSON form, which docs/json.md describes."""
     plan = planned.plan
     notes: dict[str, Any] = msgspec.json.decode(to_json(planned.notes()))
     return {

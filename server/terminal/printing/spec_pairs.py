@@ -1,6 +1,6 @@
 """Comparisons of two specs, printed: their differences, the causes, and what they share.
 
-docs/sides.md describes the document.
+docs/json.md describes the document.
 """
 
 from collections.abc import Iterator, Sequence
