@@ -1,5 +1,6 @@
 """The files of deploy/, the cachelog commands in them, and validators of both."""
 
+import copy
 import re
 import shlex
 from collections.abc import Mapping
@@ -41,9 +42,68 @@ def own_services() -> dict[str, Any]:
 
 @cache
 def manifests() -> list[dict[str, Any]]:
-    """Return the objects of kubernetes.yaml; tests only read them."""
-    text = (DEPLOY / "kubernetes.yaml").read_text("utf-8")
-    return list(yaml.safe_load_all(text))
+    """Return the objects of kubernetes/example as kustomize builds them; tests only read them.
+
+    It is what these files need of kustomize: ``test_kustomize_builds_the_same`` compares.
+    """
+    base, example = (_loaded(f"{folder}/kustomization.yaml")[0] for folder in ("base", "example"))
+    objects = [it for name in base["resources"] for it in _loaded(f"base/{name}")]
+    (common,) = base["patches"]
+    (patch,) = _loaded(f"base/{common['path']}")
+    for it in objects:
+        if it["kind"] == common["target"]["kind"]:
+            _merge(it, {**patch, "metadata": {"labels": patch["metadata"]["labels"]}})
+    literals = [
+        literal
+        for layer in (base, example)
+        for generator in layer["configMapGenerator"]
+        for literal in generator["literals"]
+    ]
+    data = dict(literal.split("=", 1) for literal in literals)
+    objects.append(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "cachelog"},
+            "data": data,
+        }
+    )
+    for overlay in example["patches"]:
+        for it in objects:
+            if {**overlay["target"]} == {"kind": it["kind"], "name": it["metadata"]["name"]}:
+                for operation in yaml.safe_load(overlay["patch"]):
+                    assert operation["op"] == "replace"
+                    _replace(it, operation["path"], operation["value"])
+    (image,) = example["images"]
+    for container in _containers_of(objects):
+        assert container["image"] == image["name"]
+        container["image"] = f"{image['newName']}:{image['newTag']}"
+    return objects
+
+
+def _loaded(name: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((DEPLOY / "kubernetes" / name).read_text("utf-8")))
+
+
+def _merge(target: dict[str, Any], patch: dict[str, Any]) -> None:
+    """Merge a patch; a list of one object in both is merged too, another one replaced."""
+    for key, value in patch.items():
+        old = target.get(key)
+        if isinstance(value, dict) and isinstance(old, dict):
+            _merge(old, value)
+        elif isinstance(value, list) and isinstance(old, list):
+            (old_item,), (item,) = old, value
+            _merge(old_item, item)
+        else:
+            target[key] = copy.deepcopy(value)
+
+
+def _replace(target: Any, path: str, value: object) -> None:
+    *parents, last = [int(part) if part.isdecimal() else part for part in path[1:].split("/")]
+    for part in parents:
+        target = target[part]
+    assert target[last] is not None
+    target[last] = value
 
 
 def manifests_of(kind: str) -> list[dict[str, Any]]:
@@ -59,17 +119,21 @@ def manifest(kind: str) -> dict[str, Any]:
 
 def pods() -> list[dict[str, Any]]:
     """Return the pod specifications of the deployment and of each cron job."""
-    jobs = (job["spec"]["jobTemplate"] for job in manifests_of("CronJob"))
-    return [owner["spec"]["template"]["spec"] for owner in (manifest("Deployment"), *jobs)]
+    return _pods_of(manifests())
 
 
 def containers() -> list[dict[str, Any]]:
-    """Return all containers of all pods, including init containers."""
-    return [
-        container
-        for pod in pods()
-        for container in [*pod.get("initContainers", []), *pod["containers"]]
-    ]
+    """Return all containers of all pods."""
+    return _containers_of(manifests())
+
+
+def _pods_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    owners = [it["spec"].get("jobTemplate", it) for it in objects if "spec" in it]
+    return [owner["spec"]["template"]["spec"] for owner in owners if "template" in owner["spec"]]
+
+
+def _containers_of(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [container for pod in _pods_of(objects) for container in pod["containers"]]
 
 
 def commands_of(words: list[str], environ: Mapping[str, str]) -> list[list[str]]:

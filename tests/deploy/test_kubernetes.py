@@ -1,16 +1,21 @@
-"""deploy/kubernetes.yaml is valid and fits this version."""
+"""deploy/kubernetes is valid and fits this version."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import kubernetes_validate
 import pytest
+import yaml
 from starlette.routing import Mount, Route
 
 from server.app import GRAPHQL_PATH, create_app
 from server.settings import Settings, settings_from
 from tests.deploy.files import (
+    DEPLOY,
     PORT,
     ROOT,
     containers,
@@ -44,9 +49,28 @@ def labels_of(owner: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_objects_conform_to_the_schemas(version: str) -> None:
     """Those of Kubernetes; unknown fields are not allowed."""
-    assert len(manifests()) == 11
+    assert len(manifests()) == 10
     for it in manifests():
         kubernetes_validate.validate(it, version, strict=True)
+
+
+def test_kustomize_builds_the_same() -> None:
+    """kubectl, from version 1.21 on, which needs no cluster to build files."""
+    if not shutil.which("kubectl"):
+        pytest.skip("kubectl is not installed")
+    command = ["kubectl", "kustomize", str(DEPLOY / "kubernetes/example")]
+    result = subprocess.run(command, capture_output=True, text=True)
+    if "invalid Kustomization" in result.stderr:
+        pytest.skip("kubectl is older")
+    text = result.stdout
+    (name,) = set(re.findall(r"\bcachelog-[0-9a-z]{10}$", text, re.MULTILINE))  # of the settings
+    built = list(yaml.safe_load_all(text.replace(name, "cachelog")))
+    assert sorted(built, key=identity) == sorted(manifests(), key=identity)
+
+
+def identity(it: dict[str, Any]) -> tuple[str, str]:
+    """Return the kind and the name of an object."""
+    return it["kind"], it["metadata"]["name"]
 
 
 def test_settings_are_valid() -> None:
@@ -142,19 +166,22 @@ def test_limits_of_servers_fit_their_settings() -> None:
     assert pause + 11 < pod["terminationGracePeriodSeconds"]
 
 
-def test_ingress_routes_all_public_paths() -> None:
-    """All pages and endpoints, except for metrics and health checks."""
+def test_ingress_routes_all_public_paths(tmp_path: Path) -> None:
+    """All pages, endpoints and the documentation, except for metrics and health checks."""
+    for name in ("index.html", "404.html"):
+        (tmp_path / name).touch()
+    public = routes(str(tmp_path))
     (rule,) = manifest("Ingress")["spec"]["rules"]
     paths = rule["http"]["paths"]
-    unrouted = {route for route in routes() if not any(applies(path, route) for path in paths)}
+    unrouted = {route for route in public if not any(applies(path, route) for path in paths)}
     assert unrouted == INTERNAL
     for path in paths:
-        assert any(applies(path, route) for route in routes()), f"{path['path']} has no route"
+        assert any(applies(path, route) for route in public), f"{path['path']} has no route"
 
 
-def routes() -> set[str]:
+def routes(documentation: str = "none") -> set[str]:
     """Return the paths of the server, with their parameters in braces."""
-    app = create_app(Settings(catalog="nowhere"))
+    app = create_app(Settings(catalog="nowhere", docs=documentation))
     paths = {route.path for route in app.routes if isinstance(route, Route | Mount)}
     return paths | {GRAPHQL_PATH}
 
