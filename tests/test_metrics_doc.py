@@ -1,6 +1,8 @@
 """The metrics in documents exist, and the alerts are well-formed."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ import yaml
 from server.metrics import REGISTRY, of_catalog
 from snapshots.history import History
 from tests.test_docs import DOCUMENTS
+
+RULES = Path(__file__).parents[1] / "deploy" / "rules.yml"
 
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
 
@@ -25,8 +29,7 @@ METRICS = {name + suffix for name, kind in FAMILIES.items() for suffix in SUFFIX
 
 def rules() -> list[dict[str, Any]]:
     """Return the alerts."""
-    file = Path(__file__).parents[1] / "deploy" / "rules.yml"
-    (group,) = yaml.safe_load(file.read_text("utf-8"))["groups"]
+    (group,) = yaml.safe_load(RULES.read_text("utf-8"))["groups"]
     listed: list[dict[str, Any]] = group["rules"]
     return listed
 
@@ -44,13 +47,27 @@ def test_documented_metrics_exist() -> None:
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule["alert"])
 def test_alerts_are_well_formed(rule: dict[str, Any]) -> None:
     """A name, an expression with balanced brackets over existing metrics, and a summary."""
-    assert set(rule) <= {"alert", "expr", "for", "annotations"}
+    assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}
+    assert rule["labels"]["severity"] in ("critical", "warning")
+    runbook = rule["annotations"]["runbook"]
+    assert runbook == f"docs/runbook.md#{rule['alert'].lower()}"
+    assert f"\n## {rule['alert']}\n" in DOCUMENTS["runbook.md"]
     expression = rule["expr"]
     for opening, closing in ("()", "[]", "{}"):
         assert expression.count(opening) == expression.count(closing) > -1
     assert set(re.findall(r"\bcachelog_\w+", expression)) <= METRICS
     assert re.search(r"(==|[<>]) ", expression)
     assert rule["annotations"]["summary"].endswith((".", "?"))
+
+
+def test_alerts_are_accepted_by_prometheus() -> None:
+    """promtool checks the expressions, and the configuration with the file."""
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed")
+    for kind, name in (("rules", "rules.yml"), ("config", "prometheus.yml")):
+        command = ["promtool", "check", kind, name]
+        result = subprocess.run(command, cwd=RULES.parent, capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout + result.stderr
 
 
 def test_pruning_raises_no_alert() -> None:
