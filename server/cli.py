@@ -19,6 +19,7 @@ from server.commands import (
     lookups,
     maintenance,
     questions,
+    runs,
     service,
 )
 from server.terminal import console
@@ -97,6 +98,8 @@ for _command in (
     maintenance.remove_command,
     maintenance.prune_command,
     maintenance.keep_list_command,
+    runs.upkeep_command,
+    runs.status_command,
     maintenance.vacuum_command,
     maintenance.verify_command,
     maintenance.backup_command,

@@ -7,10 +7,13 @@ metrics in files there: https://prometheus.github.io/client_python/multiprocess/
 import asyncio
 import os
 import resource
-from collections.abc import AsyncIterator, Iterator
+import shutil
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from functools import cache, partial
 from heapq import nlargest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,8 @@ from server.graphql.answers import Answers
 from server.graphql.execution import Execution
 from server.watch import CatalogWatch
 from snapshots.catalog.library import Library
+from snapshots.catalog.runs import Regular
+from snapshots.errors import CatalogError
 from snapshots.history import History
 from snapshots.program import cachelog_version
 
@@ -204,7 +209,11 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
         """Yield the metrics of all processes, and those of the catalog as this process knows it."""
         all_of_them = MultiProcessCollector(None) if os.environ.get(FOLDER) else REGISTRY
         yield from all_of_them.collect()
-        yield from of_catalog(self.watch.catalog.history)
+        catalog = self.watch.catalog
+        yield from of_catalog(catalog.history)
+        yield from of_disk(catalog.location)
+        with suppress(CatalogError):
+            yield from of_runs(catalog.runs.regular(datetime.now(UTC)))
 
 
 def of_catalog(history: History) -> Iterator[Metric]:
@@ -212,14 +221,6 @@ def of_catalog(history: History) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "cachelog_revisions", "Revisions in the catalog.", len(history.revisions)
     )
-    last = GaugeMetricFamily(
-        "cachelog_last_import_timestamp_seconds",
-        "When the last revision was published, in seconds since 1970.",
-    )
-    if history.revisions:
-        published = max(revision.published_at for revision in history.revisions)
-        last.add_metric([], published.timestamp())
-    yield last
     newest = GaugeMetricFamily(
         "cachelog_newest_revision_timestamp_seconds",
         "When the newest revision of a series was taken, in seconds since 1970, for the series "
@@ -235,6 +236,39 @@ def of_catalog(history: History) -> Iterator[Metric]:
     )
     build.add_metric([cachelog_version()], 1)
     yield build
+
+
+def of_runs(runs: Iterable[Regular]) -> Iterator[Metric]:
+    """Yield the metrics of imports, upkeep, verifications and backups that run again and again."""
+    labels = ["run", "series", "source"]
+    succeeded = GaugeMetricFamily(
+        "cachelog_last_success_timestamp_seconds",
+        "When a run last ended successfully, in seconds since 1970; an import that finds nothing "
+        "new is a success.",
+        labels=labels,
+    )
+    result = GaugeMetricFamily(
+        "cachelog_last_result", "1 if the last run was successful, else 0.", labels=labels
+    )
+    for regular in islice(runs, MAX_LABELS):
+        run, success = regular.last, regular.success
+        for series in run.series or [""]:
+            result.add_metric([run.kind, series, run.subject], run.result.is_success)
+            if success is not None:
+                ended = success.ended_at.timestamp()
+                succeeded.add_metric([run.kind, series, run.subject], ended)
+    yield succeeded
+    yield result
+
+
+def of_disk(location: str) -> Iterator[Metric]:
+    """Yield the size of the disk of a catalog in a folder, and how much of it is free."""
+    with suppress(OSError):
+        disk = shutil.disk_usage(location)
+        yield GaugeMetricFamily("cachelog_disk_bytes", "Size of the catalog's disk.", disk.total)
+        yield GaugeMetricFamily(
+            "cachelog_free_bytes", "Bytes that are free on the catalog's disk.", disk.free
+        )
 
 
 def _forget_ended(folder: str) -> None:

@@ -132,6 +132,21 @@ spack_after text: The Spack after that; null where it is not known.
 )
 """One row for each commit that the recipes of some revisions, but not of all, reach."""
 
+RUNS = pa.schema(
+    _columns("""
+kind text: What ran: import, upkeep, verify or backup.
+subject text: The source of an import, or the target of a backup; else empty.
+series [text]: The series that an import read, published or not, sorted.
+started_at time: When it began.
+seconds real: How long it took.
+result text: published; unchanged, if an import found nothing new; refused, by a gate; failed; or
+    done.
+message text: Why it was refused or failed, in a sentence; else empty.
+revisions [text]: The refs of the revisions that it published.
+""")
+)
+"""One row for each run of an import, of upkeep, of a verification or of a backup."""
+
 _PAIR = """
 base text: The digest of the content before; of nothing for the first.
 head text: The digest of the content after.
@@ -207,6 +222,7 @@ TABLES = {
     "revisions": REVISIONS,
     "recipes": RECIPES,
     "commits": COMMITS,
+    "runs": RUNS,
     "comparisons": COMPARISONS,
     "changes": CHANGES,
     "hashes": HASHES,

@@ -61,7 +61,7 @@ def test_examples_of_pruning_succeed(
 ) -> None:
     """They print no message except that dependencies are unknown here."""
     monkeypatch.chdir(tmp_path)
-    assert len(commands(PRUNING)) == 7
+    assert len(commands(PRUNING)) == 6
     for command in commands(PRUNING):
         words = shlex.split(command)
         result = cachelog(*words, catalog=catalog.location)
@@ -71,14 +71,13 @@ def test_examples_of_pruning_succeed(
 
 
 def policies() -> Iterator[Any]:
-    """Yield the options of each ``prune`` that documents and deployments run every night."""
+    """Yield the options of each ``upkeep`` that documents and deployments run every night."""
     for file in ("docs/keeping.md", "deploy/compose.yaml"):
         text = (ROOT / file).read_text("utf-8").replace("$$KEEP", KEEP)
-        for line in re.findall(r"cachelog (prune --keep [^&|\n]*)", text):
-            if "--dry-run" not in line:
-                yield pytest.param(shlex.split(line), id=f"{file}: {line}")
-    (args,) = (it["args"] for it in containers() if "prune" in it.get("args", []))
-    yield pytest.param(args[1:], id="deploy/kubernetes.yaml")
+        for line in re.findall(r"cachelog (upkeep --keep [^&|\n]*)", text):
+            yield pytest.param(shlex.split(line), id=f"{file}: {line}")
+    (args,) = (it["args"] for it in containers() if "upkeep" in it.get("args", []))
+    yield pytest.param(args[1:], id="deploy/kubernetes")
 
 
 @pytest.mark.parametrize("command", [*policies()])
@@ -88,7 +87,7 @@ def test_nightly_policies_remove_dated_tags(command: list[str]) -> None:
     rows: list[RevisionInfo] = []
     for night in range(40):
         rows.append(a_revision(f"develop-{day(night):%Y-%m-%d}", night, f"{night}"))
-        choices = choose(History(rows), parse_policy(policy), whole_tags="--whole-tags" in command)
+        choices = choose(History(rows), parse_policy(policy), whole_tags=True)
         rows = [choice.revision for choice in choices if choice.kept_by]
     kept = sorted((row.taken_at - day(0)).days for row in rows)
     sundays = [0, 7] if "weekly" in policy else []
@@ -96,7 +95,7 @@ def test_nightly_policies_remove_dated_tags(command: list[str]) -> None:
 
 
 def test_the_nightly_script_prunes(tmp_path: Path) -> None:
-    """Its commands after the import leave 32 of 40 nights; the next night deletes the files."""
+    """Its upkeep leaves 32 of 40 nights, deletes the others' files a day later, and copies."""
     (script,) = re.findall(r"```sh\n(set -e\n.*?)```", TEXT, re.DOTALL)
     catalog = Catalog(str(tmp_path / "catalog"))
     with hours_ago(48):
@@ -104,13 +103,15 @@ def test_the_nightly_script_prunes(tmp_path: Path) -> None:
             a_snapshot(specs_of(night), f"develop-{day(night):%Y-%m-%d}", day(night))
             for night in range(40)
         )
-    prune, vacuum = (line.removeprefix("cachelog ") for line in script.splitlines()[-2:])
-    with hours_ago(30):
-        for command in (prune, vacuum):
-            assert cachelog(*shlex.split(command), catalog=catalog.location).code == 0
+    upkeep = script.splitlines()[-1].removeprefix("cachelog ").replace("/mnt", f"{tmp_path}/mnt")
+    with hours_ago(60):
+        assert cachelog(*shlex.split(upkeep), catalog=catalog.location).code == 0
     assert len(rows(catalog)) == 32
-    assert "specs: " in cachelog(*shlex.split(vacuum), catalog=catalog.location).out
+    with hours_ago(30):
+        assert cachelog(*shlex.split(upkeep), catalog=catalog.location).code == 0
+    assert cachelog(*shlex.split(upkeep), catalog=catalog.location).code == 0
     assert len(loaded(catalog)) == 32
+    assert len(rows(Catalog(f"{tmp_path}/mnt/backup/catalog"))) == 32
 
 
 def test_examples_of_backups_succeed(

@@ -13,6 +13,7 @@ from itertools import chain, islice
 import msgspec
 
 from server.commands.imports import ImportOptions
+from server.commands.runs import recorded
 from server.settings import settings_from
 from server.terminal import console
 from server.terminal.printing.commits import imported_text
@@ -21,9 +22,11 @@ from server.terminal.printing.verdicts import gatekeeper
 from server.webhooks import Notifier
 from snapshots.catalog import catalog, pairs, parallel_import, recipes_import
 from snapshots.catalog.publication import Publication
+from snapshots.catalog.runs import Run, RunResult
 from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
 from snapshots.models import public_location
+from snapshots.refs import series
 from snapshots.sources.git import page_history
 from snapshots.sources.reports import Report
 from snapshots.spack.names import checked_line
@@ -59,7 +62,9 @@ class ImportRun:
         # Objects that exist by now are permanent: exclude them from garbage collections.
         gc.freeze()
         notifier = Notifier(self._catalog, self._options["receivers"], self._settings)
-        with console.progress() as bars:
+        locations = self._options["locations"] or (self._options["git"] or "",)
+        subject = self._options["source_name"] or " ".join(map(public_location, locations))
+        with console.progress() as bars, recorded(self._catalog, "import", subject) as run:
             self._report.progress = bars
             try:
                 if self._options["git"]:
@@ -75,8 +80,16 @@ class ImportRun:
                 if self._publications:
                     self._print(notifier)
                 raise
+            finally:
+                self._describe(run)
         self._print(notifier)
         self.failures = notifier.failures
+
+    def _describe(self, run: Run) -> None:
+        """Say in the record of the run what was read and published."""
+        new = [it.revision.ref for it in self._publications if it.is_new]
+        run.series = sorted({series(it.revision.tag) for it in self._publications})
+        run.revisions, run.result = new, RunResult.PUBLISHED if new else RunResult.UNCHANGED
 
     def _publish_locations(self) -> None:
         options = self._options

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
+from server.commands.runs import fail, recorded
 from server.output_files import write
 from server.terminal import console, parameters
 from server.terminal.completion import complete_ref
@@ -191,10 +192,13 @@ def verify_command(*, jobs: Jobs, cluster: Cluster, catalog: str) -> None:
       default 1; on a cluster, the number of cores.
     """
     from server.terminal.printing.maintenance import verified_facts, verified_lines
+    from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.verification import verify
 
-    with console.progress() as bars:
+    with console.progress() as bars, recorded(Catalog(catalog), "verify") as run:
         verified = verify(catalog, jobs=jobs, cluster=cluster or None, progress=bars)
+        if not verified.is_sound:
+            fail(run, "; ".join(str(it) for it in verified.findings if it.is_damage))
     console.print_result(lambda: verified_facts(verified), verified_lines(verified))
     if not verified.is_sound:
         raise click.exceptions.Exit(1)
@@ -214,9 +218,12 @@ def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) 
     - target: The target: a folder, or a URL of object storage, that is empty or has an earlier copy
       of this catalog.
     """
+    from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.copies import backup
+    from snapshots.models import public_location
 
-    with console.progress() as bars:
+    subject = public_location(target)
+    with console.progress() as bars, recorded(Catalog(catalog), "backup", subject):
         copied = backup(catalog, target, progress=bars)
     _print_copied(copied, target)
 

@@ -25,6 +25,7 @@ from snapshots.catalog.pairs import MakePairs, PairFailures, changes_of_pairs, s
 from snapshots.catalog.publication import Approve, Publication, PublicationPlanner, rows_to_write
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
+from snapshots.catalog.runs import Runs
 from snapshots.catalog.specs_table import ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
 from snapshots.changes.stored_changes import StoredChanges
@@ -55,6 +56,8 @@ class Catalog:
         """The stored changes of pairs of neighbours, for lookups."""
         self.recipes = RecipesTables(self.storage)
         """The commits of the recipes that revisions were built from, as of the last ``refresh``."""
+        self.runs = Runs(self.storage)
+        """What imports, upkeep, verifications and backups did."""
         self._lock = threading.RLock()
         self.history = History()
         """The revisions as of the last ``refresh``."""

@@ -61,8 +61,7 @@ HISTORY_TABLES = ("comparisons", "changes", "hashes")
 """Their names, the commit point first."""
 
 HOW_TO_MEND = (
-    "remove the tables comparisons, changes and hashes, and run 'cachelog history fill': "
-    "they are made again from the others"
+    "'cachelog upkeep' makes the tables comparisons, changes and hashes again from the contents"
 )
 """Advice for damage."""
 
@@ -79,6 +78,7 @@ class HistoryTables:
     """
 
     def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         self._location = storage.location.text
         self.table = CatalogTable(
             storage,
@@ -109,6 +109,11 @@ class HistoryTables:
     def is_broken(self) -> bool:
         """Whether the last ``refresh`` could not read the tables."""
         return self._problem is not None
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether that is because of damage, so that they have to be made again."""
+        return self._problem is not None and self._problem.reason.endswith(HOW_TO_MEND)
 
     def refresh(self) -> bool:
         """Read new pairs; return whether any pair was added or removed.
@@ -246,6 +251,13 @@ class HistoryTables:
                 self.hashes.append(added.select(HASHES.names))
             self.table.append(comparisons_table(computed, importer_name(), datetime.now(UTC)))
             self._read()
+
+    def drop(self) -> None:
+        """Delete the tables: they are made again from the contents."""
+        with translated(self._location):
+            for name in HISTORY_TABLES:
+                for path in self._storage.find(name):
+                    self._storage.remove(f"{name}/{path}")
 
     def merge(self) -> None:
         """Merge files of the tables if there are many, so that queries remain fast."""

@@ -31,7 +31,7 @@ def test_named_objects_and_files_exist() -> None:
     assert secrets == {tls["secretName"], keys["name"]}
     policies = {policy["metadata"]["name"] for policy in manifests_of("NetworkPolicy")}
     assert set(re.findall(r"polic(?:y|ies) `(\S+)`", TEXT)) == policies
-    for name in re.findall(r"deploy/([\w./]+)", TEXT):
+    for name in re.findall(r"deploy/([\w./]+\w)", TEXT):
         assert (DEPLOY / name).exists()
 
 

@@ -1,7 +1,7 @@
 """Results of commands that maintain a catalog, as lines of text and as plain values for JSON."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +11,7 @@ from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.commits import imported_text
-from server.terminal.printing.layout import REVISION, TableColumn, table, wrapped
+from server.terminal.printing.layout import REVISION, TableColumn, number, table, wrapped
 from server.terminal.printing.listings import revision_lines
 from snapshots.catalog.copies import Copied
 from snapshots.catalog.history_queries import FillResult
@@ -19,13 +19,15 @@ from snapshots.catalog.keep_lists import UnlistedHashes, keep_list, rest_of
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
 from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice, RetentionRule, choose
+from snapshots.catalog.runs import Run
+from snapshots.catalog.status import Status
 from snapshots.catalog.vacuum import Vacuumed
 from snapshots.catalog.verification import Verified
 from snapshots.history import History
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import series
 from snapshots.sources import lock_files
-from snapshots.texts import counted, size
+from snapshots.texts import counted, minute, size
 
 KEEP_LIST_FORMAT = 1
 """The version of the document that ``keep-list --json`` prints."""
@@ -159,6 +161,71 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
 def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
     """Return the same in its JSON form."""
     return {"location": place, **msgspec.structs.asdict(copied)}
+
+
+# -- upkeep and status
+
+
+def upkeep_lines(results: Mapping[str, Any], problems: Mapping[str, str]) -> Iterator[str]:
+    """Yield one line per step of upkeep."""
+    sentences: Mapping[str, Callable[[Any], str]] = {
+        "prune": lambda it: (
+            f"{counted(it['num_removed'], 'revision')} removed, {it['num_kept']:,} kept"
+        ),
+        "vacuum": lambda it: f"{counted(it['num_files'], 'file')} deleted, {size(it['num_bytes'])}",
+        "verify": lambda it: f"{counted(it['num_contents'], 'content')} read",
+        "history": lambda it: (
+            f"{counted(it['num_compared'], 'pair')} of neighbours compared"
+            + (", all again because the tables were damaged" if it["was_damaged"] else "")
+        ),
+        "backup": lambda it: f"{counted(it['num_files'], 'file')} copied, {size(it['num_bytes'])}",
+        "runs": lambda it: f"{counted(it['num_forgotten'], 'record')} of old runs forgotten",
+    }
+    for name, sentence in sentences.items():
+        if name in results:
+            yield f"{name}: {sentence(results[name])}"
+        if name in problems:
+            yield from wrapped(f"{name}: {styles.removed('problem')}: {problems[name]}")
+
+
+def status_lines(status: Status) -> Iterator[str]:
+    """Yield the numbers of a catalog, its series, its runs, and what needs a person."""
+    yield (
+        f"{status.location}: {counted(status.num_revisions, 'revision')} of "
+        f"{len(status.series)} series, {size(status.num_bytes)}"
+    )
+    if status.num_free_bytes is not None:
+        yield f"{size(status.num_free_bytes)} are free on its disk"
+    if status.num_missing_pairs:
+        yield f"{counted(status.num_missing_pairs, 'pair')} of neighbours for upkeep to compare"
+    yield ""
+    yield from table(status.series, _STATUS_COLUMNS)
+    if status.runs:
+        yield ""
+        yield from table(status.runs, _RUN_COLUMNS)
+    yield ""
+    for problem in status.problems:
+        yield from wrapped(f"{styles.removed('problem')}: {problem}")
+    if not status.problems:
+        yield "nothing needs a person"
+
+
+def _run_words(run: Run | None) -> str:
+    return "" if run is None else f"{run.result} {minute(run.ended_at)}"
+
+
+_STATUS_COLUMNS = [
+    TableColumn("series", 0, lambda it: it.name),
+    number("revisions", 2, lambda it: it.num_revisions),
+    TableColumn("newest", 0, lambda it: it.newest, styles.name),
+    TableColumn("last import", 1, lambda it: _run_words(it.last_import)),
+]
+_RUN_COLUMNS = [
+    TableColumn("run", 0, lambda it: it.kind.value),
+    TableColumn("last", 0, _run_words),
+    number("seconds", 2, lambda it: round(it.seconds)),
+    TableColumn("of", 1, lambda it: it.subject),
+]
 
 
 # -- keep lists
