@@ -61,10 +61,10 @@ def upkeep_command(
     """Do what a catalog needs every night.
 
     Remove the revisions that the policy does not keep (of each series, with the newest of their
-    tags), delete files that are no longer needed, verify a share of the contents so that all are read
-    within 30 days, store what changed between neighbours where that is missing or damaged, and copy
-    the catalog to the target of --backup.
-    Imports and servers may run at the same time. What fails does not keep the rest from being done.
+    tags), delete files that are no longer needed, verify a share of the contents so that all are
+    read within 30 days, store what changed between neighbours where that is missing or damaged, and
+    copy the catalog to the target of --backup. Imports and servers may run at the same time. What
+    fails does not keep the rest from being done.
 
     The exit code is 1 if anything failed or is damaged; 'cachelog status' says what.
 

@@ -32,6 +32,7 @@ from snapshots.sources.reports import Progress, Report
 from snapshots.tables import TABLES
 from snapshots.texts import few
 
+_COPIED = tuple(name for name in TABLES if name != "runs")  # a copy records its own
 _COPIERS = 8
 _SHOWN = 3
 
@@ -172,15 +173,15 @@ class _Copy:
             rows.refresh()  # rejects other data and newer catalogs
         except TableNotFoundError:
             raise NoCatalog(self._source.location.text) from None
-        self._states = {name: _state_of(self._source, name) for name in TABLES}
+        self._states = {name: _state_of(self._source, name) for name in _COPIED}
         self._existing = _file_sizes(self._source)
         for name, state in self._states.items():
             self._in_use |= {f"{name}/{path}": size for path, size in state.sizes.items()}
 
     def read_target(self) -> None:
         """Read the state of the target; raises CatalogError if it is no earlier one."""
-        self._earlier = {name: _state_of(self._target, name) for name in TABLES}
-        for name in TABLES:
+        self._earlier = {name: _state_of(self._target, name) for name in _COPIED}
+        for name in _COPIED:
             if reason := _difference(name, self._earlier[name], self._states[name]):
                 raise self._target.error(
                     f"its revisions are not earlier ones of {self._source.location.text} "
@@ -199,7 +200,7 @@ class _Copy:
                 self._progress("copying files", number, len(missing))
                 num_bytes += size
         self._progress("copying files", len(missing), len(missing))
-        for name in reversed(TABLES):
+        for name in reversed(_COPIED):
             self._write_log(name)
         if self._damaged:
             raise self._source.error(self._report())
@@ -268,6 +269,6 @@ class _Copy:
 def _file_sizes(storage: Storage) -> dict[str, int]:
     return {
         f"{name}/{path}": file.size
-        for name in TABLES
+        for name in _COPIED
         for path, file in storage.data_files(name).items()
     }

@@ -109,11 +109,10 @@ def test_imports_are_recorded(tmp_path: Path) -> None:
     """What was published, what was not new, what was refused, and what failed."""
     catalog = Catalog(str(tmp_path / "catalog"))
     pages = tmp_path / "pages"
-    for number in (1, 2):
-        assert cachelog("demo", "--pages", pages, "--revisions", number, "--packages", 5).code == 0
+    assert cachelog("demo", "--pages", pages, "--revisions", 3, "--packages", 5).code == 0
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\nname = "no specs"\nlimit = "specs-added"\nat-most = 0\n')
-    folder, later, *_ = sorted(pages.glob("develop-*"))
+    folder, later = sorted(pages.glob("develop-*"))
     assert cachelog("import", tmp_path / "nothing", catalog=catalog.location).code == 1
     assert runs_of(catalog, "import") == []  # there is no catalog yet
     for arguments in ((folder,), (folder,), (later, "--gate", rules)):
