@@ -37,10 +37,21 @@ UNREAD = 141
 
 
 class _Commands(CommandGroup):
-    """Lists commands in the order in which they were added; exits without a traceback on Ctrl+C."""
+    """Lists commands by what they are for; exits without a traceback on Ctrl+C."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self.commands))
+        for heading, commands in _GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (str(command.name).ljust(width), command.get_short_help_str(limit=80))
+                        for command in commands
+                    ]
+                )
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -71,45 +82,59 @@ def cachelog(ctx: click.Context) -> None:
     ctx.color = False if has_no_colour else None
 
 
-for _command in (
-    imports.import_command,
-    lookups.revisions_command,
-    lookups.tags_command,
-    lookups.packages_command,
-    lookups.stacks_command,
-    histories.log_command,
-    lookups.show_command,
-    lookups.find_command,
-    checks.check_command,
-    comparisons.diff_command,
-    comparisons.why_command,
-    histories.blame_command,
-    histories.causes_command,
-    comparisons.notes_command,
-    questions.holes_command,
-    questions.twins_command,
-    questions.impact_command,
-    checks.plan_command,
-    exports.feed_command,
-    exports.export_site_command,
-    checks.gate_command,
-    histories.recipes_command,
-    histories.history_group,
-    maintenance.remove_command,
-    maintenance.prune_command,
-    maintenance.keep_list_command,
-    runs.upkeep_command,
-    runs.status_command,
-    maintenance.vacuum_command,
-    maintenance.verify_command,
-    maintenance.backup_command,
-    maintenance.restore_command,
-    service.serve_command,
-    imports.demo_command,
-    service.export_schema_command,
-    service.completion_command,
-):
-    cachelog.add_command(_command)
+_GROUPS: dict[str, tuple[click.Command, ...]] = {
+    "Find": (
+        lookups.revisions_command,
+        lookups.tags_command,
+        lookups.packages_command,
+        lookups.stacks_command,
+        lookups.show_command,
+        lookups.find_command,
+        checks.check_command,
+        questions.holes_command,
+    ),
+    "Explain": (
+        histories.log_command,
+        comparisons.diff_command,
+        comparisons.why_command,
+        histories.blame_command,
+        histories.causes_command,
+        questions.twins_command,
+        questions.impact_command,
+        checks.plan_command,
+    ),
+    "Publish": (
+        imports.import_command,
+        checks.gate_command,
+        comparisons.notes_command,
+        exports.feed_command,
+        exports.export_site_command,
+        service.serve_command,
+    ),
+    "Operate": (
+        runs.status_command,
+        runs.upkeep_command,
+        maintenance.remove_command,
+        maintenance.prune_command,
+        maintenance.vacuum_command,
+        maintenance.verify_command,
+        histories.history_group,
+        histories.recipes_command,
+        maintenance.backup_command,
+        maintenance.restore_command,
+        maintenance.keep_list_command,
+    ),
+    "Other": (
+        imports.demo_command,
+        service.export_schema_command,
+        service.completion_command,
+    ),
+}
+"""The commands by what they are for, in the order of ``cachelog --help``."""
+
+for _commands in _GROUPS.values():
+    for _command in _commands:
+        cachelog.add_command(_command)
 
 
 def main() -> None:
