@@ -41,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "clients/documents", checkout / "clients/documents")
     (checkout / "schema").mkdir()
     shutil.copy(ROOT / "schema/schema.graphql", checkout / "schema")
-    command = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", folder / "dist"]
+    command = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", str(folder / "dist")]
     subprocess.run(command, cwd=checkout / "clients/python", check=True, capture_output=True)
     (wheel,) = (folder / "dist").glob("*.whl")
     shutil.unpack_archive(wheel, folder, "zip")
