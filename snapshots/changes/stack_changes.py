@@ -67,8 +67,9 @@ class StackChanges(ChangeTable[StackChange]):
         # If a source does not state stacks, none was added or removed.
         self._places = rows_where(differ & pairing.persisting.state_stacks)
         kinds = np.full(len(stacks), code_of(StackChangeKind.CHANGED), np.int8)
-        kinds[num_before == 0] = code_of(StackChangeKind.ADDED)
-        kinds[num_after == 0] = code_of(StackChangeKind.REMOVED)
+        # A stack without a spec in scope is still a stack of its side.
+        kinds[_num_specs(base, slice(None), stacks.in_base) == 0] = code_of(StackChangeKind.ADDED)
+        kinds[_num_specs(head, slice(None), stacks.in_head) == 0] = code_of(StackChangeKind.REMOVED)
         self.kinds = kinds[self._places]
         columns = (num_before, num_after, size_before, size_after, added, removed)
         self._numbers = np.stack([column[self._places] for column in columns])

@@ -3,7 +3,7 @@
 Sources: RFC 4287, The Atom Syndication Format, and RFC 5005 for feeds in several documents.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 from uuid import UUID, uuid5
@@ -124,7 +124,9 @@ def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Se
         )
         numbers = (counts.packages_added, counts.packages_removed, counts.packages_changed)
         packages = _changes_list(*numbers)
-        sentences = [specs, *([Sentence(f"Packages: {packages}.")] if packages else [])]
+        sentences = [*_stacks(counts), specs]
+        if packages:
+            sentences.append(Sentence(f"Packages: {packages}."))
     if grown := size_sentence(base.total_size, head.total_size):
         sentences.append(grown)
     return sentences
@@ -183,6 +185,17 @@ def _news(neighbours: Neighbours, counts: PairCounts | None) -> str:
         replaced=counts.specs_replaced,
     )
     return _counts_list(outcomes, noun="spec")
+
+
+def _stacks(counts: PairCounts) -> Iterator[Sentence]:
+    """Yield a sentence about the specs that came with new stacks, or went with removed ones."""
+    reasons = SpecChangeReason.NEW_STACK, SpecChangeReason.STACK_GONE
+    numbers = ((counts.reasons.get(reason, 0), reason) for reason in reasons)
+    text = _counts_list(
+        [(count, reason_phrase(reason, count)) for count, reason in numbers], "spec"
+    )
+    if text:
+        yield Sentence(f"{text}.")
 
 
 def _net(before: int, after: int) -> str:

@@ -436,6 +436,8 @@ def _highlights(log: Changelog, rebuilds: sections.Rebuilds) -> list[Sentence]:
     summary, losses = log.summary, log.no_longer_available
     has_changes = summary.specs_added or summary.specs_removed or losses.coverage
     sentences = [
+        # A stack that came or went explains most of what follows.
+        phrases.stacks_sentence(log.stacks),
         phrases.specs_sentence(
             log.after.num_specs,
             added=summary.specs_added,
@@ -446,7 +448,6 @@ def _highlights(log: Changelog, rebuilds: sections.Rebuilds) -> list[Sentence]:
         phrases.binaries_sentence(summary.binaries_replaced),
         phrases.packages_sentence(log.packages),
         phrases.size_sentence(summary.total_size_before, summary.total_size_after),
-        phrases.stacks_sentence(log.stacks),
         phrases.causes_sentence(rebuilds),
         phrases.losses_sentence(
             losses,

@@ -280,7 +280,13 @@ def stacks_sentence(stacks: dict[str, list[sections.ChangedStack]]) -> Sentence 
     for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
         if entries := stacks.get(kind):
             verb = "was" if len(entries) == 1 else "were"
-            stacks_named = enumerated([[Name(stack.name)] for stack in entries], _FEW)
+            stacks_named = enumerated(
+                (
+                    [Name(stack.name), f" with {counted(stack.num_specs, 'spec')}"]
+                    for stack in entries
+                ),
+                _FEW,
+            )
             clauses.append([*stacks_named, f" {verb} {kind}"])
     return Sentence("Of the stacks, ", *enumerated(clauses), ".") if clauses else None
 

@@ -30,7 +30,10 @@ def test_diff_lists_specs(world: World) -> None:
     printed = re.findall(r"^  [-+≠~] ([a-z2-7]+)", result.out, re.MULTILINE)
     assert printed
     assert all(any(digest.startswith(text) for digest in hashes) for text in printed)
-    heads = [line.partition(":")[0] for line in result.lines[1:-1] if not line.startswith(" ")]
+    stacks = [line for line in result.lines[1:] if re.match("[-+] stack ", line)]
+    assert result.lines[1 : 1 + len(stacks)] == stacks != []
+    rest = result.lines[1 + len(stacks) : -1]
+    heads = [line.partition(":")[0] for line in rest if not line.startswith(" ")]
     assert heads == sorted({spec["name"] for kind in specs for spec in specs[kind]})
     paired = sum(spec["reason"] in ("rebuilt", "replaces") for spec in specs["added"])
     counts = [int(text) for text in re.findall(r"[0-9]+", result.lines[-1])]

@@ -25,6 +25,7 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
+from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title, counts_by_outcome
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
@@ -144,8 +145,12 @@ def title_lines(comparison: CatalogComparison) -> list[str]:
 
 
 def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[str]:
-    """Yield the changes by package, or with ``stat`` one line per package; and totals."""
+    """Yield the changes by package, or with ``stat`` one line per package; and totals.
+
+    A stack that came or went is one line before them, and its specs are not listed one by one.
+    """
     yield from title_lines(comparison)
+    yield from _stack_lines(comparison)
     packages = {change.name: change for change in comparison.changes.packages}
     in_order = sorted(
         _reported_once(comparison, comparison.changes.specs),
@@ -157,9 +162,23 @@ def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[s
         yield f"{headline} ({_counted(shown)})"
         if not stat:
             for reported in shown:
+                if reported.reason in _OF_STACKS:
+                    continue
                 lines = _pair_lines if reported.reason in PAIRED else _spec_lines
                 yield from lines(comparison, reported)
     yield _totals(comparison)
+
+
+_OF_STACKS = {SpecChangeReason.NEW_STACK, SpecChangeReason.STACK_GONE}
+
+
+def _stack_lines(comparison: CatalogComparison) -> Iterator[str]:
+    """Yield a line for each stack that was added or removed, with its number of specs."""
+    for change in comparison.changes.stacks:
+        if change.kind is not StackChangeKind.CHANGED:
+            sign, style = SIGNS[SpecChangeKind[change.kind.name]]
+            specs = counted(change.num_specs_before + change.num_specs_after, "spec")
+            yield style(f"{sign} stack {change.name}: {specs}")
 
 
 def _totals(comparison: CatalogComparison) -> str:
