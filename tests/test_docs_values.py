@@ -30,7 +30,6 @@ from server.settings import Settings, variable_of
 from server.terminal.printing.histories import MAX_CHANGED
 from server.terminal.printing.verdicts import FORMAT as VERDICT_FORMAT
 from server.webhooks import PAUSES, TIMEOUT
-from snapshots.catalog import history_queries
 from snapshots.catalog.revisions_table import FORMAT as CATALOG_FORMAT
 from snapshots.catalog.vacuum import MAX_AGE, MIN_AGE
 from snapshots.changes import lookup
@@ -75,7 +74,6 @@ SENTENCES = {
         f"more than {MAX_CLASSES} different specs",
         f"stops after {MAX_STEPS:,} levels",
         f"lists up to {MAX_TOGETHER} of the others under *together with*",
-        f"more than {history_queries.MAX_CONTENTS} different contents",
         f"up to {WORDS[NUM_NEAREST]} *nearest* specs",
     ),
     "gates.md": (

@@ -16,7 +16,6 @@ from schema.fields.cost import Cost, field, texts
 from schema.node import Node, info_of_id, node_id
 from schema.revisions.package import Package, PackageRows
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.catalog.history_queries import MAX_CONTENTS
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -34,8 +33,8 @@ Item = TypeVar("Item")
 
 gql.describe_enum(
     SpecChangeReason,
-    RETURNED="Added: an earlier revision of the series had the hash. If the history is "
-    f"incomplete, only the newest {MAX_CONTENTS} contents are searched.",
+    RETURNED="Added: an earlier revision of the series had the hash. Not known where the history "
+    "is incomplete.",
 )
 
 

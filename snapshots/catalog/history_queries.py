@@ -85,34 +85,21 @@ def left_out(
 # contents before them. Therefore that result is stored separately from the comparison, under the
 # contents that were searched. It changes only if a content is inserted before them.
 
-MAX_CONTENTS = 200
-"""The maximum number of earlier contents that are read if changes are missing, newest first.
-
-Each takes some milliseconds of a thread that loads revisions, and a series can have thousands.
-"""
-
 _BYTES_OF_DIGEST = 130
 
 
 class EarlierContents(msgspec.Struct, frozen=True):
     """The contents of base and head, and of all revisions before them, oldest first.
 
-    ``is_next`` is whether base follows the last of those. ``is_kept`` is whether the changes of all
-    of them are stored, if they are more than can be read; the result then takes all of them into
-    account.
+    ``is_next`` is whether base follows the last of those. ``is_complete`` is whether the changes of
+    all of them are stored.
     """
 
     base: str
     head: str
     states: tuple[str, ...]
     is_next: bool
-    is_kept: bool = False
-
-    @property
-    def digests(self) -> tuple[str, ...]:
-        """The contents to read if changes are missing: the newest MAX_CONTENTS, newest first."""
-        digests = dict.fromkeys(digest for digest in reversed(self.states) if digest != self.base)
-        return tuple(islice(digests, MAX_CONTENTS))
+    is_complete: bool = False
 
     @property
     def pairs(self) -> frozenset[Pair]:
@@ -307,7 +294,7 @@ class HistoryQueries:
 
         These are the contents of head's series before base, so that a hash that was added in
         between and remained has not returned. If base is of another series, or after head, they are
-        the contents before head. The result differs once the changes of all of them are stored.
+        the contents before head.
         """
         revisions, before_base = history.earlier(head), history.earlier(base)
         is_next = series(base.tag) == series(head.tag) and len(before_base) < len(revisions)
@@ -315,9 +302,9 @@ class HistoryQueries:
             revisions = before_base
         states = tuple(revision.digest for revision in reversed(revisions))
         earlier = EarlierContents(base.digest, head.digest, states, is_next)
-        if len(states) > MAX_CONTENTS:
-            with suppress(errors.CatalogError):
-                return msgspec.structs.replace(earlier, is_kept=self._has_all(earlier.pairs))
+        with suppress(errors.CatalogError):
+            is_complete = earlier.pairs <= self._catalog.changes.counts.keys()
+            return msgspec.structs.replace(earlier, is_complete=is_complete)
         return earlier
 
     def find_returned(
@@ -328,29 +315,20 @@ class HistoryQueries:
     ) -> ReturnedRows:
         """Search earlier contents for the added specs that replaced no other spec.
 
-        The stored changes of the series are used if they are complete. Otherwise ``hash_set``
-        reads the newest contents until all hashes are found, about 13 ms per content of 60,000
-        specs; raises CatalogError if one cannot be read.
+        None is found unless their changes are stored. ``hash_set`` reads the hashes of a content.
+        Raises CatalogError if the history or that content cannot be read.
         """
         frame, rows = explanation.head.frame, explanation.without_counterpart()
         hashes = frame.hashes.at_rows(rows)
-        were_there, digests = np.zeros(len(hashes), np.bool_), earlier.digests
-        # The contents are sufficient without the tables of changes.
-        with suppress(errors.CatalogError):
-            if len(rows) and self._has_all(earlier.pairs):
-                removed = self._catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
-                texts = pa.chunked_array([hashes.texts], pa.string())
-                were_there, digests = growth.were_removed(removed, texts), earlier.last
-        for digest in digests:
-            if were_there.all():
-                break
-            were_there |= hash_set(digest).having(hashes)
         mask = np.zeros(len(frame), np.bool_)
-        mask[rows[were_there]] = True
+        if len(rows) and earlier.is_complete:
+            removed = self._catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
+            texts = pa.chunked_array([hashes.texts], pa.string())
+            were_there = growth.were_removed(removed, texts)
+            for digest in earlier.last:
+                were_there |= hash_set(digest).having(hashes)
+            mask[rows[were_there]] = True
         return ReturnedRows(mask, earlier)
-
-    def _has_all(self, pairs: frozenset[Pair]) -> bool:
-        return pairs <= self._catalog.changes.counts.keys()
 
 
 def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

@@ -229,9 +229,8 @@ class Library:
 
         Only rows count that base does not have and that replaced no other spec, so the mask is a
         valid argument of ``reasons``. If base or head is not an entire revision, no row is
-        selected, because only revisions have earlier ones. If changes of the series are not stored,
-        earlier contents must be read, which takes two or three seconds for hundreds of them. The
-        result is cached in ``returned``.
+        selected, because only revisions have earlier ones; nor if changes of the series are not
+        stored. The result is cached in ``returned``.
         """
         if not (is_revision(base) and is_revision(head)):
             return np.zeros(len(self.frames.get(head.content)), np.bool_)

@@ -1,23 +1,18 @@
-"""Hashes that were in an earlier revision: as few contents as possible are read."""
+"""Hashes that were in an earlier revision, by the stored history."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from snapshots.catalog import history_queries as catalog_returned
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.contents import Content
-from snapshots.errors import CatalogError
 from snapshots.models import RevisionInfo, Spec
 from tests.expensive import examples
 from tests.snapshots.catalog.expected_histories import TABLES, forget
@@ -49,24 +44,6 @@ def publish(catalog: Catalog, states: Sequence[str], tag: str = "develop") -> li
     ]
 
 
-def test_few_contents_are_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newer contents first, each once, only hashes in the cache, until all are found."""
-    publish(catalog, ["a", "b"])
-    content = Content.of(specs("x"), outside=specs("y"))
-    catalog.publish([replace(a_snapshot([], taken_at=day(2)), content=content)])
-    for number, state in enumerate(["c", "d", "bc", "bcy"], 3):
-        catalog.publish([a_snapshot(specs(state), "develop", day(number))])
-    a, b, outside, c, base, head, later = catalog.history.of_series("develop")[::-1]
-    older = forget_changes(catalog)
-    read = mock.Mock(side_effect=older.hashes)
-    monkeypatch.setattr(older, "hashes", read)
-    library = Library(older)
-    assert returned(library, base, head) == hashes("bc")
-    assert read.mock_calls == [mock.call(revision.digest) for revision in (c, outside, b)]
-    assert returned(library, base, later) == hashes("bc")
-    assert read.mock_calls[3:] == [mock.call(a.digest)]
-
-
 def paired(label: str, **facts: str) -> Spec:
     """Return a spec of one package, with a version for each letter."""
     return a_spec(label, version=f"1.{ord(label)}", **facts)
@@ -80,11 +57,8 @@ def forget_changes(catalog: Catalog) -> Catalog:
     return older
 
 
-def test_stored_changes_cover_the_entire_history(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No content is read, however long the series is."""
-    monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 0)
+def test_no_content_is_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stored changes suffice, however long the series is."""
     *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     library = Library(catalog)
     library.explain(base, head)
@@ -92,28 +66,22 @@ def test_stored_changes_cover_the_entire_history(
     assert returned(library, base, head) == hashes("ab")
 
 
-def test_newest_contents_are_read_without_stored_changes(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The answer is computed again once all changes are stored."""
-    monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 2)
-    a, b, _, _, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
-    earlier = Library(catalog).history_queries.earlier_contents(catalog.history, base, head)
-    assert earlier.digests == (b.digest, a.digest)  # each once, and not that of base
-    monkeypatch.setattr(catalog_returned, "MAX_CONTENTS", 1)
+def test_incomplete_history(catalog: Catalog) -> None:
+    """It is not known which hashes returned, until all changes are stored."""
+    *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
     older = forget_changes(catalog)
     library = Library(older)
-    assert returned(library, base, head) == hashes("b")
+    assert returned(library, base, head) == set()
     fill(older, missing_pairs(older, older.history))
     assert returned(library, base, head) == hashes("ab")
 
 
-def test_contents_are_read_if_changes_are_damaged(catalog: Catalog) -> None:
-    """The answer is the same."""
+def test_damaged_history(catalog: Catalog) -> None:
+    """It is like a missing one."""
     *_, base, head = publish(catalog, ["a", "b", "ac"])
     for file in (Path(catalog.location) / "comparisons").glob("*.parquet"):
         file.write_bytes(file.read_bytes()[::-1])
-    assert returned(Library(catalog), base, head) == hashes("a")
+    assert returned(Library(reopened(catalog)), base, head) == set()
 
 
 def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[str]:
@@ -182,15 +150,3 @@ def test_answers_are_cached(catalog: Catalog) -> None:
     assert returned(library, base, head) == hashes("c")
     assert library.returned.num_cached == 2
     assert library.returned.num_bytes > 2 * num_bytes
-
-
-def test_damaged_earlier_content(catalog: Catalog, tmp_path: Path) -> None:
-    """It is an error if it has to be read."""
-    first, _, _ = publish(catalog, ["a", "b", "ac"])
-    (file,) = (tmp_path / "catalog" / "specs").glob(f"digest={first.digest}/*.parquet")
-    file.write_bytes(file.read_bytes()[::-1])
-    library = Library(forget_changes(catalog))
-    base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
-    with pytest.raises(CatalogError, match=f"the content {first.digest[:12]} is damaged"):
-        library.find_returned(base, head)
-    assert library.returned.num_cached == 0
