@@ -60,31 +60,45 @@ class RecipesTables:
         self._commits = CatalogTable(storage, "commits", COMMITS)
         self._lock = threading.RLock()
         self._mark: Mark | None = None
-        self._of_revisions: dict[_RevisionKey, _Assigned] = {}
+        self._rows: dict[_RevisionKey, _Assigned] = {}
+        self._problem: CatalogError | None = None
         self._graphs: dict[Source, CommitGraph] | None = None
 
     def refresh(self) -> bool:
         """Read new recipes; return whether any were added or removed.
 
-        If the table is missing or damaged, no revision has recipes; nothing else is affected.
+        Without the table, no revision has recipes. If it cannot be read, the methods that read
+        recipes raise the error until a later call succeeds; nothing else is affected.
         """
         with self._lock:
-            before, self._mark = self._mark, None
+            before, problem = self._mark, self._problem
             try:
                 with translated(self._location):
-                    self._recipes.current()
-                    mark = self._recipes.mark()
-                    if mark != before:
-                        rows = _assigned(self._recipes.read())
-                        rows.sort(key=lambda row: row.recorded_at)
-                        self._of_revisions = {row.revision: row for row in rows}
-                        self._graphs = None
-            except CatalogError:
-                is_new = bool(self._of_revisions)
-                self._of_revisions, self._graphs = {}, None
-                return is_new
+                    self._read()
+                self._problem = None
+            except CatalogError as error:
+                self._mark, self._problem = None, error
+                return problem is None
+            return self._mark != before or problem is not None
+
+    def _read(self) -> None:
+        try:
+            self._recipes.current()
+        except TableNotFoundError:
+            self._mark, self._rows, self._graphs = None, {}, None
+            return
+        mark = self._recipes.mark()
+        if mark != self._mark:
+            rows = _assigned(self._recipes.read())
+            rows.sort(key=lambda row: row.recorded_at)
+            self._rows, self._graphs = {row.revision: row for row in rows}, None
             self._mark = mark
-            return mark != before
+
+    @property
+    def _of_revisions(self) -> Mapping[_RevisionKey, _Assigned]:
+        if self._problem is not None:
+            raise self._problem
+        return self._rows
 
     @property
     def all(self) -> Iterable[Recipes]:

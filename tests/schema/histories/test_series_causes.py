@@ -2,10 +2,13 @@
 
 from collections import Counter
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from schema.limits import Limits
+from snapshots.catalog.history_tables import HistoryTables
+from snapshots.errors import CatalogError
 from snapshots.timelines.causes import SeriesCauseKey
 from tests.model.builds import Build, Need, state_of
 from tests.schema import questions
@@ -103,6 +106,20 @@ def test_main_causes_of_a_package(world: World, name: str) -> None:
         counts = {cause["title"]: cause["numSpecs"] for cause in entry["mainCauses"]}
         assert counts == dict(Counter(titles))
         assert {cause["package"] for cause in entry["mainCauses"]} <= {"zlib", "tiff"}
+
+
+def test_failing_store_is_no_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Main causes that cannot be read are an error, which ends with the failure of the store."""
+    error = CatalogError(world.catalog.location, "the store does not answer")
+    # Another name than that of the tests above, so that no answer is kept.
+    query = questions.MAIN_CAUSES.replace("mainCauses", "why: mainCauses")
+    with monkeypatch.context() as patch:
+        patch.setattr(HistoryTables, "comparisons", mock.Mock(side_effect=error))
+        errors = world.ask(query, name="png")["errors"]
+    assert all("the store does not answer" in error["message"] for error in errors)
+    assert len(errors) == len(STATES) - 1
+    entries = world.data(query, name="png")["package"]["history"]["entries"]["nodes"]
+    assert all(entry["why"] for entry in entries[:-1])
 
 
 def test_main_causes_are_affordable() -> None:

@@ -20,6 +20,7 @@ from snapshots.catalog.library import Library
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
+from snapshots.recipes.commits import Recipes, RecipesOrigin
 from snapshots.tables import SPECS, with_columns
 from tests.expensive import IS_QUICK
 from tests.snapshots.factories import a_snapshot, day
@@ -51,6 +52,30 @@ def test_foreign_table(
     assert str(caught.value).startswith(f"catalog {tmp_path}: ")
     assert str(caught.value).isprintable()
     assert caught.value.location == str(tmp_path)
+
+
+def test_unreadable_recipes_are_an_error(tmp_path: Path) -> None:
+    """They are not taken for no recipes, and are read again once the store has them."""
+    catalog = Catalog(str(tmp_path))
+    publish_state(catalog, 0)
+    revision = catalog.history.resolve("develop")
+    recipes = Recipes("https://example.org/packages", "a" * 40, RecipesOrigin.DATE, 0)
+    catalog.recipes.keep({revision: recipes}, {})
+    other = Catalog(str(tmp_path))
+    log, away = tmp_path / "recipes" / "_delta_log", tmp_path / "away"
+    log.rename(away)
+    log.mkdir()
+    (log / "00000000000000000000.json").write_text("damaged")
+    for reader in (catalog, other):
+        reader.refresh()
+        for read in (reader.recipes.of, reader.recipes.recorded_at):
+            with pytest.raises(CatalogError):
+                read(revision)
+    shutil.rmtree(log)
+    away.rename(log)
+    for reader in (catalog, other):
+        reader.refresh()
+        assert reader.recipes.of(revision) == recipes
 
 
 def test_leftovers_of_another_version(tmp_path: Path) -> None:
