@@ -30,7 +30,7 @@ from schema.execution.compiled import Fallback
 from server.asgi.exchanges import Exchange
 from server.graphql.answers import Answers
 from server.graphql.execution import Execution
-from server.watch import CatalogWatch
+from server.watch import CatalogWatch, in_background
 from snapshots.catalog.library import Library
 from snapshots.catalog.runs import Regular
 from snapshots.errors import CatalogError
@@ -158,13 +158,10 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
             yield
             return
         _forget_ended(folder)
-        task = asyncio.create_task(self._measure_again())
         try:
-            yield
+            async with in_background(self._measure_again()):
+                yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
             self.measure()  # counters
             mark_process_dead(os.getpid())
 

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -19,6 +20,18 @@ _log = logging.getLogger("cachelog.server")
 
 SILENT_SECONDS = 10.0
 """After this time, a check that has not ended is a problem; most take less than 0.1 seconds."""
+
+
+@asynccontextmanager
+async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run work that never ends in a task of its own until the context ends."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 class CatalogWatch:
@@ -59,13 +72,8 @@ class CatalogWatch:
     async def running(self) -> AsyncIterator[None]:
         """Check once immediately, and then regularly until the context ends."""
         await asyncio.to_thread(self.look)
-        task = asyncio.create_task(self._look_again())
-        try:
+        async with in_background(self._look_again()):
             yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
 
     def look(self) -> None:
         """Check for new revisions; on failure, set ``problem``."""

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.commands.imports import ImportOptions
 from server.commands.runs import recorded
 from server.settings import settings_from
 from server.terminal import console
@@ -33,6 +33,9 @@ from snapshots.spack.names import checked_line
 from snapshots.texts import quoted
 from snapshots.workers import check_cluster
 
+if TYPE_CHECKING:
+    from server.commands.imports import ImportOptions
+
 _REVISIONS_AT_ONCE = 64
 """Number of revisions of a history published at once; an interrupted import loses no more."""
 
@@ -42,7 +45,7 @@ _PAGES_FOLDER = "_cache"
 class ImportRun:
     """An import into a catalog; ``failures`` describes notifications that were not delivered."""
 
-    def __init__(self, location: str, options: ImportOptions) -> None:
+    def __init__(self, location: str, options: "ImportOptions") -> None:
         if options["cluster"]:
             check_cluster(options["cluster"])
         self._options = options

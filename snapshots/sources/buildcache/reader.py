@@ -301,7 +301,7 @@ def is_recognized(location: str, settings: ReadSettings) -> bool:
     if is_registry(location):
         return True
     try:
-        if is_url(location) or location[:5].lower() == "s3://":
+        if is_url(location):
             return not location.rstrip("/").endswith(".git")
         path = Path(resolve(location, settings))
         if path.is_dir():
