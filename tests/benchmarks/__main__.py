@@ -35,14 +35,12 @@ def main() -> None:
     names = options.names or [*BENCHMARKS]
     before = os.getloadavg()[0]
     plan = _plan(options)
-    if plan.mercurius:
-        import_module("tests.benchmarks.mercurius").install(plan.data)
     measurements: list[Measurement] = []
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         measurements += _measured(plan, name)
     results = Results(
-        machine=describe(before, plan),
+        machine=describe(before),
         quick=options.quick,
         notes=plan.notes,
         measurements=measurements,
@@ -64,7 +62,6 @@ def _plan(options: argparse.Namespace) -> Plan:
         rounds=1 if options.quick else 7,
         seconds=0.02 if options.quick else 1,
         calls=1 if options.quick else 25,
-        mercurius=options.mercurius,
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
@@ -89,11 +86,6 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--quick", action="store_true", help="only check that it runs, on little data"
-    )
-    parser.add_argument(
-        "--mercurius",
-        action="store_true",
-        help="also measure mercurius over HTTP; needs Node.js and npm",
     )
     parser.add_argument(
         "--cache", type=Path, default=CACHE, metavar="FOLDER", help="where the data is stored"

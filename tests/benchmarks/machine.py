@@ -9,9 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from tests.benchmarks import mercurius
-from tests.benchmarks.plans import Plan
-
 _LIBRARIES = (
     "cachelog",
     "strawberry-graphql",
@@ -39,18 +36,13 @@ class Machine(msgspec.Struct, frozen=True):
     load_average: tuple[float, float]
 
 
-def describe(load_before: float, plan: Plan | None = None) -> Machine:
-    """Return the machine at the end of a run, from the load average at its beginning.
-
-    ``plan`` is that of the benchmarks.
-    """
+def describe(load_before: float) -> Machine:
+    """Return the machine at the end of a run, from the load average at its beginning."""
     versions = {name: text for name in _LIBRARIES if (text := _version(name))}
     if shutil.which("wrk"):
         # wrk prints its version with its usage, and exits with 1.
         usage = subprocess.run(["wrk", "-v"], capture_output=True, text=True, check=False).stdout
         versions["wrk"] = usage.split()[1]
-    if plan is not None and plan.mercurius:
-        versions |= mercurius.versions(plan.data)
     return Machine(
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)),

@@ -16,7 +16,6 @@ from urllib.request import Request, urlopen
 
 import orjson
 
-from tests.benchmarks import mercurius
 from tests.benchmarks.asgi_apps import BODY_BYTES, CATALOG
 from tests.benchmarks.measurements import Measurement, measure
 from tests.benchmarks.plans import Plan
@@ -97,14 +96,11 @@ def cachelog(catalog: Path | str, **settings: str) -> _Contender:
 
 def _contenders(plan: Plan) -> dict[str, _Contender]:
     catalog = plan.data.catalog
-    contenders = {
+    return {
         "cachelog: cold": cachelog(catalog, CACHELOG_RESPONSE_CACHE="0"),
         "cachelog: hot": cachelog(catalog),
         "Strawberry as it comes": _uvicorn("strawberry_as_it_comes", {CATALOG: str(catalog)}),
     }
-    if plan.mercurius:
-        contenders["mercurius with graphql-jit"] = _Contender(*mercurius.prepare(plan.data))
-    return contenders
 
 
 def _uvicorn(factory: str, environ: Mapping[str, str]) -> _Contender:

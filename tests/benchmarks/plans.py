@@ -140,15 +140,14 @@ def source_digest(*patterns: str) -> str:
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The data, the number of rounds, and the approximate seconds per turn.
 
-    ``calls`` is the number of calls in turns that measure single ones. ``mercurius`` is whether it
-    is measured too. ``notes`` collects remarks about the results.
+    ``calls`` is the number of calls in turns that measure single ones. ``notes`` collects remarks
+    about the results.
     """
 
     data: Data
     rounds: int
     seconds: float
     calls: int
-    mercurius: bool
     revisions: int
     contents: int
     specs_of_years: int

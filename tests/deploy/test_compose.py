@@ -42,7 +42,8 @@ def test_compose_accepts_the_file() -> None:
         pytest.skip("Docker Compose is not installed")
     file = str(DEPLOY / "compose.yaml")
     environment = os.environ | {"LOCATIONS": "/pages"}
-    subprocess.run([*command, "--file", file, "config", "--quiet"], env=environment, check=True)
+    result = subprocess.run([*command, "--file", file, "config", "--quiet"], env=environment)
+    assert result.returncode == 0
 
 
 @pytest.mark.parametrize("name", own_services())

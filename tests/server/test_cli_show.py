@@ -12,7 +12,6 @@ from tests.server.commands import cachelog, fail, run_in, succeed_in
 from tests.server.known_catalogs import (
     CMAKE,
     HDF5,
-    NEWER_ZLIB,
     ZLIB,
     KnownCatalog,
     known_catalog,
@@ -130,17 +129,6 @@ def test_dependencies_and_dependents_are_shown(world: KnownCatalog) -> None:
     assert f"  /{hash_of('gcc')} gcc (link, not in the revision)" in lines
     assert "1 spec needs it directly:" in succeed_in(world, "show", f"/{ZLIB.hash}").lines
     assert "It has no dependencies." in succeed_in(world, "show", f"/{CMAKE.hash}").lines
-
-
-def test_replacements_of_a_spec_are_shown(world: KnownCatalog) -> None:
-    """The spec that it replaced when it was last added, and the spec that replaced it."""
-    report = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}", "--json").json
-    for key, number in (("took_place_of", 3), ("replaced_by", 5)):
-        assert report[key]["spec"]["hash"] == ZLIB.hash
-        assert report[key]["revision"] == facts_at(world, number)
-    lines = succeed_in(world, "show", f"/{NEWER_ZLIB.hash}").lines
-    assert any(line.startswith(f"Replaced /{ZLIB.hash} in develop@") for line in lines)
-    assert lines[-1] == "  zlib@1.3 → 1.2"
 
 
 def test_log_of_each_subject(world: KnownCatalog) -> None:

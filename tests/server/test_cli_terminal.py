@@ -1,6 +1,5 @@
 """Output on a terminal: lines that fit its width, and colours unless they are disabled."""
 
-import io
 import os
 import pty
 import re
@@ -114,11 +113,3 @@ def test_closed_streams_are_tolerated(demo_catalog: Path) -> None:
     command = ("/bin/sh", "-c", f'"{CACHELOG}" revisions >&- 2>&- <&-')
     result = subprocess.run(command, env=environ(catalog=demo_catalog), capture_output=True)
     assert (result.returncode, result.stdout, result.stderr) == (0, b"", b"")
-
-
-def test_characters_outside_the_encoding_are_escaped(demo_catalog: Path) -> None:
-    """Characters that the encoding lacks are escaped."""
-    out = io.BytesIO()
-    stream = io.TextIOWrapper(out, "latin-1", write_through=True)
-    cachelog("why", "develop-2025-01-05..develop", output=stream, catalog=demo_catalog)
-    assert b"\\u2192" in out.getvalue()

@@ -62,12 +62,6 @@ def test_each_document_is_a_page(site: Path) -> None:
     assert {path.stem for path in site.glob("*.html")} == names | {"404"}
 
 
-def test_pages_link_to_the_repository(site: Path) -> None:
-    """To the one that the environment names."""
-    for page in (site / "index.html", site / "reference/rules.html"):
-        assert f'href="{REPOSITORY}"' in page.read_text("utf-8")
-
-
 def test_reference_is_complete(site: Path) -> None:
     """It has all commands of the program and all types of the schema."""
     reference = site / "reference"
@@ -76,15 +70,6 @@ def test_reference_is_complete(site: Path) -> None:
     pages = ("queries", "objects", "inputs", "enums")
     scheme_of_page = set().union(*(anchors(reference / f"{page}.html") for page in pages))
     assert scheme_of_page == {name for name in names if not name.endswith(("connection", "edge"))}
-
-
-def test_pages_of_the_server_link_to_the_documentation(browser: webdriver.Chrome, url: str) -> None:
-    """Including those of unknown URLs."""
-    browser.get(f"{url.removesuffix('/docs')}/nothing/here")
-    browser.find_element(By.LINK_TEXT, "Documentation").click()
-    settle(browser)
-    assert browser.current_url == f"{url}/index.html"
-    complaints(browser)  # discards that the first page was not found
 
 
 @pytest.mark.parametrize(

@@ -62,18 +62,6 @@ def test_package_is_embedded(
             assert ("hdf5" in text) is is_allowed
 
 
-def test_documented_urls_exist(catalog: str) -> None:
-    """Each is of a page, a badge or a feed."""
-    addresses = re.findall(r"^\| `(/.+?)` \|", TEXT, re.MULTILINE)
-    assert len(addresses) == 5
-    with application(Settings(catalog=catalog)) as client:
-        digest = Catalog(catalog).require_history().of_series("develop")[0].digest
-        for address in [*addresses, "/badge/develop/hdf5.json"]:
-            answer = client.get(address.replace("DIGEST", digest))
-            assert (answer.status_code, address) == (200, address)
-            assert "hdf5" in answer.text
-
-
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "clients"
 

@@ -172,17 +172,6 @@ async def test_running_load_can_be_joined(loading: Loading) -> None:
     assert loading.loaded == ["a", "a"], "no load is running"
 
 
-async def test_load_of_another_key_waits_in_the_lane(loading: Loading) -> None:
-    """Once for all that wait for it."""
-    first = await loading.begun(loading.value("a"))
-    other, joined = loading.value("b"), loading.value("b")
-    await asyncio.sleep(0.01)
-    assert loading.loaded == ["a"]
-    loading.opened.set()
-    assert await settled(first, other, joined) == ["A", "B", "B"]
-    assert loading.loaded == ["a", "b"]
-
-
 @with_lane(patience=0.3)
 async def test_each_waiter_has_its_own_patience(loading: Loading) -> None:
     """A load without waiters never begins."""
@@ -208,20 +197,6 @@ async def test_cancelled_waiter_does_not_affect_others(loading: Loading) -> None
     assert [type(error) for error in left] == [asyncio.CancelledError] * 2
     loading.opened.set()
     assert await settled(other, other_in_queue) == ["A", "B"]
-
-
-async def test_abandoned_load_begins_again(loading: Loading) -> None:
-    """For a request after all waiters left, even in the same iteration of the event loop."""
-    first = await loading.begun(loading.value("a"))
-    cancelled_in_queue = loading.value("b")
-    following: list[asyncio.Task[str]] = []
-    cancelled_in_queue.add_done_callback(lambda _: following.append(loading.value("b")))
-    await asyncio.sleep(0)
-    cancelled_in_queue.cancel()
-    await settled(cancelled_in_queue)
-    await asyncio.sleep(0)
-    loading.opened.set()
-    assert await settled(first, *following) == ["A", "B"]
 
 
 async def test_all_waiters_get_the_same_error(loading: Loading) -> None:

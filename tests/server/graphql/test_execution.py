@@ -15,7 +15,6 @@ from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.errors import CatalogError
@@ -139,22 +138,6 @@ async def test_explanations_are_shared_and_do_not_delay_loading(
     lanes.close()
 
 
-async def test_histories_are_read_while_loading_and_computed_while_explaining(
-    execution: Execution, lanes: Lanes, without_comparisons: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each lane is for work of one duration."""
-    making = Calls(monkeypatch, HistoryCache, "_make")
-    text = '{ series(name: "develop") { growth { numSpecs } package(name: "zlib") { name } } }'
-    first, second = await executed(execution, text, text)
-    assert making.threads == ["cachelog-loading"] * 2
-    assert first == second
-    assert (first.is_good, first.is_permanent) == (True, False)
-    making.threads.clear()
-    (filled,) = await executed(execution_of(without_comparisons, lanes), text)
-    assert filled.body == first.body
-    assert making.threads == ["cachelog-explaining"] * 2
-
-
 async def test_request_computes_missing_changes_once(
     lanes: Lanes, without_comparisons: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,24 +155,6 @@ async def test_request_computes_missing_changes_once(
         (answer,) = await executed(execution, text)
         assert codes(answer) == {"HISTORY_INCOMPLETE"}
         assert [len(changes) for (changes,) in keeping.arguments] == [1]
-
-
-async def test_comparison_is_computed_once_without_a_cache(
-    demo_catalog: Path, lanes: Lanes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It stays in memory from loading to execution."""
-    making = Calls(monkeypatch, Library, "_make_comparison")
-    catalog = Catalog(str(demo_catalog))
-    catalog.refresh()
-    library = Library(catalog, frame_bytes=0, comparison_bytes=0)
-    execution = Execution(API(), catalog, library, lanes)
-    newest, *_, oldest = catalog.history.digests
-    pair = f'compare(base: "{oldest}", head: "{newest}")'
-    for selected in ("summary { specsAdded }", "releaseNotes stackChanges { name }"):
-        making.arguments.clear()
-        (answer,) = await executed(execution, f"{{ {pair} {{ {selected} }} }}")
-        assert answer.is_good
-        assert len(making.arguments) <= 4, "once here, and once for each that is made from it"
 
 
 async def test_long_work_is_executed_in_a_thread(

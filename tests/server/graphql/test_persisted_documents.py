@@ -225,15 +225,6 @@ def test_any_query_string_is_a_request_or_an_error(query_string: bytes) -> None:
     assert result.status == 400 if isinstance(result, BadRequest) else result.query
 
 
-@pytest.mark.parametrize("name", ["query", "variables", "operationName", "extensions", "other"])
-def test_repeated_parameter_is_refused(name: str) -> None:
-    """A cache or a log could take the first, where the server takes the last."""
-    result = read(query_string=f"query=%7Ba%7D&{name}=%7Bb%7D&{name}=%7Bc%7D".encode())
-    assert isinstance(result, BadRequest)
-    assert result.status == 400
-    assert f"'{name}' more than once" in result.message
-
-
 @given(
     query=st.text(min_size=1, max_size=20),
     variables=st.none() | st.dictionaries(st.text(max_size=3), VALUES, max_size=3),

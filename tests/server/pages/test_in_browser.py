@@ -143,30 +143,6 @@ def _faulty_cards(browser: webdriver.Chrome) -> list[str]:
     return faults
 
 
-def test_table_headers_stay_visible(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
-    """The header of a long table stays at the top of the window while the reader scrolls."""
-    seen_as(browser, "light", 1600, 500)
-    browser.get(pages["compare-specs"])
-    settle(browser)
-    browser.execute_script("document.querySelector('tbody tr:nth-child(20)').scrollIntoView()")
-    script = "return document.querySelector('thead th').getBoundingClientRect().top"
-    assert browser.execute_script(script) == 0
-
-
-def test_comparison_tabs_are_on_the_first_screen(
-    browser: webdriver.Chrome, pages: dict[str, str]
-) -> None:
-    """On a telephone, the tabs are in one line below the totals, without scrolling."""
-    seen_as(browser, "light", NARROW, 800)
-    browser.get(pages["compare-packages"])
-    settle(browser)
-    tabs, totals = (
-        browser.find_element(By.CSS_SELECTOR, selector).rect for selector in (".tabs", ".totals")
-    )
-    assert totals["y"] + totals["height"] <= tabs["y"] < tabs["y"] + tabs["height"] <= 800
-    assert len({tab.rect["y"] for tab in browser.find_elements(By.CSS_SELECTOR, ".tabs a")}) == 1
-
-
 def test_keyboard_shortcuts(browser: webdriver.Chrome, pages: dict[str, str]) -> None:
     """The first link skips the page header, and a slash moves the focus to the search."""
     browser.get(pages["revision"])
