@@ -151,9 +151,7 @@ _OlderThan = Annotated[
 
 
 @parameters.catalog_command("vacuum")
-def vacuum_command(
-    *, older_than: _OlderThan, nothing_runs: Flag, dry_run: _DryRun, catalog: str
-) -> None:
+def vacuum_command(*, older_than: _OlderThan, dry_run: _DryRun, catalog: str) -> None:
     """Delete files that are no longer needed.
 
     These are contents of removed revisions, leftovers of interrupted imports, and files that were
@@ -161,15 +159,13 @@ def vacuum_command(
     anything is written, so this works on a full disk.
 
     - older_than: Delete files that have not been in use for this time: 12h, 1d, 1w. From 1h to 7d.
-    - nothing_runs: Allow --older-than 0. Confirms that no import is running, and no server that has
-      not noticed the last removal: they could lose files that they need.
     """
     from server.terminal.printing.maintenance import vacuumed_facts, vacuumed_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.vacuum import check_grace, vacuum
 
     try:
-        grace = check_grace(older_than, nothing_runs=nothing_runs)
+        grace = check_grace(older_than)
     except InvalidArgument as error:
         raise click.BadParameter(error.reason, param_hint="'--older-than'") from None
     with console.progress() as bars:

@@ -574,22 +574,18 @@ class CatalogTable:
         goes: Goes,
         *,
         added_before: float = inf,
-        seen: Mark | None = None,
         dry_run: bool = False,
     ) -> int:
         """Remove the rows that ``goes`` selects in one commit, and return their number.
 
         Files without such rows remain unchanged, and so do those that were not ``added_before`` a
-        moment, in seconds since 1970. If there was a commit after ``seen``, nothing is removed.
-        Raises like ``change``.
+        moment, in seconds since 1970. Raises like ``change``.
         """
         num_dropped = 0
 
         def plan(files: Sequence[TableFile]) -> Actions:
             nonlocal num_dropped
             num_dropped, actions = 0, list[RemoveAction | AddAction]()
-            if seen not in (None, self.mark()):
-                return actions
             for file in files:
                 if file.added_at >= added_before:
                     continue

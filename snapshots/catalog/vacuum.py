@@ -8,23 +8,22 @@ Files that are already out of use are deleted before any file is written, so tha
 a full disk.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import timedelta
 from time import time
 
 import msgspec
 import pyarrow.compute as pc
-from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import Actions, CatalogTable, Mark, TableFile, remove_action
+from snapshots.catalog.delta import Actions, CatalogTable, TableFile, remove_action
 from snapshots.catalog.history_tables import HistoryTables, are_of, texts_of
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import FileStat, translated
 from snapshots.errors import InvalidArgument
+from snapshots.history import Pair
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import TABLES
 
@@ -45,7 +44,7 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     - struck_off: The contents that no row names and whose grace period starts now.
     - relisted: The contents that rows name and that were not listed.
     - num_pairs: The number of removed pairs that are no longer neighbours.
-    - num_rows: The number of removed rows of changes and hashes of pairs that were removed earlier.
+    - num_rows: The number of removed rows of changes of pairs that were removed earlier.
     """
 
     files: Mapping[str, tuple[str, ...]]
@@ -56,17 +55,12 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     num_rows: int
 
 
-def check_grace(older_than: timedelta, *, nothing_runs: bool) -> timedelta:
+def check_grace(older_than: timedelta) -> timedelta:
     """Return the grace period in whole hours; raises InvalidArgument if it is unsafe."""
-    if nothing_runs and not older_than:
-        return older_than
     if not MIN_AGE <= older_than <= MAX_AGE:
         reason = "must be from 1h to 7d"
         if older_than < MIN_AGE:
-            reason += (
-                ": running imports and servers may still need what was just removed. If none is "
-                "running, confirm this with --nothing-runs"
-            )
+            reason += ": running imports and servers may still need what was just removed"
         raise InvalidArgument("older-than", reason)
     return timedelta(hours=older_than // MIN_AGE)
 
@@ -105,8 +99,6 @@ class _Vacuum:
         num_rows, num_pairs = self._drop_changes(), self._forget_pairs()
         if not self._dry_run:
             self._history.merge()
-        if not self._hours:  # in this case files that just went out of use are deleted too
-            self._delete_unused()
         return Vacuumed(
             files={name: tuple(sorted(files)) for name, files in self._files.items()},
             num_bytes={
@@ -150,49 +142,27 @@ class _Vacuum:
         return self._rows.digests
 
     # A server that has not refreshed may still consider a pair stored. Therefore a vacuum only
-    # removes the pair; its rows in `changes` and `hashes` are removed by the next vacuum.
+    # removes the pair; its rows in `changes` are removed by the next vacuum. Those in `hashes`
+    # remain: they only say where to look.
 
     def _forget_pairs(self) -> int:
         """Remove pairs that are no longer neighbours; return their number."""
         self._catalog.refresh()
-        neighbours = texts_of(self._catalog.history.pairs)
-        return self._history.table.drop_rows(
-            lambda rows: pc.invert(are_of(rows, neighbours)),
-            added_before=self._until,
-            dry_run=self._dry_run,
-        )
+        return self._drop_others(self._history.table, self._catalog.history.pairs)
 
     def _drop_changes(self) -> int:
-        """Remove the rows of pairs that were removed before; return their number.
-
-        Recent rows may belong to an import that has not stored its pairs yet.
-        """
+        """Remove the rows of pairs that were removed before; return their number."""
         self._history.refresh()
-        stored = texts_of(self._history.counts)
-        hashes_seen = self._mark_of(self._history.hashes)
-        num_rows = self._history.changes.drop_rows(
-            lambda rows: pc.invert(are_of(rows, stored)),
+        return self._drop_others(self._history.changes, self._history.counts)
+
+    def _drop_others(self, table: CatalogTable, pairs: Iterable[Pair]) -> int:
+        """Remove the rows of other pairs, except recent ones: their import may still be running."""
+        texts = texts_of(pairs)
+        return table.drop_rows(
+            lambda rows: pc.invert(are_of(rows, texts)),
             added_before=self._until,
             dry_run=self._dry_run,
         )
-        if not num_rows or self._dry_run:
-            return num_rows
-        # An import that adds rows meanwhile adds to both tables, and then no hash is removed.
-        needless = self._history.hashes.query(
-            "SELECT hash FROM hashes WHERE hash NOT IN (SELECT hash FROM changes)",
-            self._history.changes,
-        )["hash"].combine_chunks()
-        return num_rows + self._history.hashes.drop_rows(
-            lambda rows: pc.is_in(rows["hash"], needless),
-            added_before=self._until,
-            seen=hashes_seen,
-        )
-
-    def _mark_of(self, table: CatalogTable) -> Mark | None:
-        with suppress(TableNotFoundError):
-            table.current()
-            return table.mark()
-        return None
 
     def _delete_unused(self) -> None:
         tables = [CatalogTable(self._catalog.storage, *table) for table in TABLES.items()]

@@ -66,6 +66,12 @@ def clean(catalog: Catalog, older_than: timedelta = HOUR) -> Vacuumed:
     return vacuum(catalog, older_than=older_than)
 
 
+def clean_all(catalog: Catalog) -> Vacuumed:
+    """Vacuum the catalog twice, without a grace period: the second deletes what no row needs."""
+    clean(catalog, timedelta(0))
+    return clean(catalog, timedelta(0))
+
+
 def rows(catalog: Catalog) -> set[tuple[str, int, str]]:
     """Return all rows that another process reads: tag, day and digest."""
     read = reopened(catalog)

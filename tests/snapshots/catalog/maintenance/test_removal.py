@@ -8,7 +8,6 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
@@ -31,6 +30,7 @@ from tests.snapshots.importers import TAGS, publish_and_merge, specs_of
 from tests.snapshots.removal_catalogs import (
     HOUR,
     clean,
+    clean_all,
     drop,
     drop_unlisted,
     facts,
@@ -120,22 +120,6 @@ def test_concurrent_publications_are_kept(
     assert {number for _, number, _ in rows(catalog)} == {0, 2, 10, 11}
 
 
-def test_rows_are_dropped_from_a_known_state_only(catalog: Catalog) -> None:
-    """Later commits of others prevent it."""
-    table = RevisionsTable(catalog.storage).table
-    table.current()
-    seen = table.mark()
-    publish(catalog, 3, 3)
-
-    def everything(rows: pa.Table) -> pa.ChunkedArray:
-        return pc.is_valid(rows["tag"])
-
-    assert table.drop_rows(everything, seen=seen) == 0
-    assert len(rows(catalog)) == 4
-    assert table.drop_rows(everything, seen=table.mark()) == 4
-    assert rows(catalog) == set()
-
-
 def importing(state: int, then: Callable[[], object]) -> Iterator[Snapshot]:
     """Yield a state that the catalog contains; then call a function while the import is running."""
     yield a_snapshot(specs_of(state), "main", day(50))
@@ -157,7 +141,7 @@ def test_import_of_a_content_that_is_deleted_meanwhile(catalog: Catalog) -> None
 
     def delete() -> None:
         drop(catalog, "develop~1")
-        assert clean(catalog, timedelta(0)).files["specs"]
+        assert clean_all(catalog).files["specs"]
 
     with pytest.raises(CatalogError, match="was removed while this import ran; import again"):
         other.publish(importing(1, delete))
@@ -220,24 +204,23 @@ def test_removals_with_permanent_conflicts(
 
 
 @pytest.mark.parametrize(
-    ("hours", "nothing_runs", "expected"),
+    ("hours", "expected"),
     [
-        (1, False, 1),
-        (1.5, False, 1),
-        (168, False, 168),
-        (0, True, 0),
-        (0, False, "still need what was just removed.*--nothing-runs"),
-        (0.9, True, "from 1h to 7d"),
-        (169, False, "from 1h to 7d$"),
+        (1, 1),
+        (1.5, 1),
+        (168, 168),
+        (0, "still need what was just removed"),
+        (0.9, "from 1h to 7d"),
+        (169, "from 1h to 7d$"),
     ],
 )
-def test_grace_periods(hours: float, *, nothing_runs: bool, expected: int | str) -> None:
+def test_grace_periods(hours: float, expected: int | str) -> None:
     """They are entire hours, up to the time for which the log remembers removals."""
     if isinstance(expected, str):
         with pytest.raises(InvalidArgument, match=expected):
-            check_grace(timedelta(hours=hours), nothing_runs=nothing_runs)
+            check_grace(timedelta(hours=hours))
     else:
-        grace = check_grace(timedelta(hours=hours), nothing_runs=nothing_runs)
+        grace = check_grace(timedelta(hours=hours))
         assert grace == timedelta(hours=expected)
 
 
@@ -346,8 +329,7 @@ def test_content_of_an_import_that_takes_too_long(catalog: Catalog) -> None:
     other = Catalog(catalog.location)
 
     def delete() -> None:
-        grow_old(catalog)
-        clean(catalog, timedelta(0))
+        clean_all(catalog)
 
     with (
         running_before(Catalog, "_store_new_pairs", delete),
@@ -410,7 +392,6 @@ def test_unused_pairs(catalog: Catalog) -> None:
     assert set(read.changes.counts) == set(read.history.pairs)
     rows = read.changes.changes_of([f"package-{number}" for number in range(7)]).to_pylist()
     assert {Pair(row["base"], row["head"]) for row in rows} == set(read.history.pairs)
-    assert read.changes.packages_of(hashes) == {}
 
 
 def test_concurrent_vacuums(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

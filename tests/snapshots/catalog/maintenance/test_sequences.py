@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from random import Random
 
 import pytest
@@ -20,7 +19,15 @@ from snapshots.models import NOTHING, RevisionInfo, Spec
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import a_snapshot, day, seeded
-from tests.snapshots.removal_catalogs import clean, grow_old, hours_ago, listed, rows, stored
+from tests.snapshots.removal_catalogs import (
+    clean,
+    clean_all,
+    grow_old,
+    hours_ago,
+    listed,
+    rows,
+    stored,
+)
 from tests.snapshots.templates import reopened
 from tests.snapshots.timelines.generated_histories import HASHES, TAGS, _state
 
@@ -84,7 +91,7 @@ class Run:
         """Vacuum all unused files: a row names each remaining file."""
         if self.catalog.generation == -1:
             return
-        clean(self.catalog, timedelta(0))
+        clean_all(self.catalog)
         assert len(stored(self.catalog)) == len(listed(self.catalog))
         assert listed(self.catalog) == {*self.catalog.history.digests} - {NOTHING}
         self.catalog.refresh()
