@@ -96,7 +96,7 @@ class HistoryCache:
         self._catalog = catalog
         self._queries = library.history_queries
         self._max_bytes = max_bytes
-        self._fill_seconds = fill_seconds
+        self.fill_seconds = fill_seconds
         self._lock = threading.Lock()
         self._filling = threading.Lock()
         self._paused: dict[Pair | str | None, float] = {}
@@ -176,7 +176,7 @@ class HistoryCache:
         Returns the unreadable contents without which the rest is complete; none if nothing would
         remain.
         """
-        ends = monotonic() + self._fill_seconds
+        ends = monotonic() + self.fill_seconds
         readable, unreadable = history, frozenset[str]()
         missing = partial(missing_pairs, self._catalog, series=series, causes=causes)
         while missing(history=readable):

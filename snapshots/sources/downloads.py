@@ -264,7 +264,8 @@ def _entry(file: BinaryIO, path: Path) -> StoredBody | None:
 
 # -- documents
 
-_BATCH = 500
+BATCH = 500
+"""Documents that are written at once; a killed run loses no more."""
 
 
 class DocumentCache:
@@ -316,7 +317,7 @@ class DocumentCache:
     def keep(self, key: str, document: bytes | bytearray) -> None:
         """Store a document; documents are written in batches, and on exit."""
         self._new[key] = bytes(document)
-        if len(self._new) >= _BATCH:
+        if len(self._new) >= BATCH:
             self._write()
 
     def _execute(self, statement: str, values: Iterable[tuple[Any, ...]]) -> list[Any]:

@@ -130,7 +130,8 @@ _DOCUMENT_BYTES = 16 << 20  # far more than any manifest or checksum needs
 _MAX_REDIRECTS = 10
 _MAX_WAIT = 120.0
 _NONE: Mapping[str, str] = {}
-_LISTED_MAX = 1_000_000  # ten times the size of the largest cache
+LISTED_MAX = 1_000_000
+"""Maximum number of files in a folder of a bucket: ten times that of the largest cache."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -281,8 +282,8 @@ class Transport:
             if path in versions:
                 raise SourceError(location, f"its list has {path} twice, perhaps in a loop")
             versions[path] = version
-            if len(versions) > _LISTED_MAX:
-                raise SourceError(location, f"contains more than {_LISTED_MAX:,} files")
+            if len(versions) > LISTED_MAX:
+                raise SourceError(location, f"contains more than {LISTED_MAX:,} files")
             if not len(versions) % 1000:
                 self.progress(f"listing {location}", len(versions), None)
         return [RemoteFile(path, versions[path]) for path in sorted(versions)]

@@ -547,7 +547,8 @@ def _blob_of(manifest: BlobManifest, content: str, location: str) -> Blob:
 _MANIFEST_NAME = re.compile(r".*-(?P<hash>[a-z2-7]{32})\.spec\.manifest\.json")
 _DOCUMENT = re.compile(r".*-(?P<hash>[a-z2-7]{32})\.spec\.json(?:\.sig)?")
 _SPEC_FILE = re.compile(r".*\.spec\.(?:manifest\.json|json|json\.sig)")
-_DOCUMENT_BYTES = 64 << 20
+DOCUMENT_BYTES = 64 << 20
+"""Maximum size of an uncompressed document of a spec."""
 
 
 class ListedSpecs(msgspec.Struct, frozen=True):
@@ -638,7 +639,7 @@ def read_specs(index: IndexLocation, transport: Transport) -> ListedSpecs:
         with named_by(location, f"the blob {url}"):
             data = bytes(transport.read(url))
         Checksum(blob.checksum_algorithm, blob.checksum, location).check(data, url)
-        document = unpacked(data, blob.compression, _DOCUMENT_BYTES, url)
+        document = unpacked(data, blob.compression, DOCUMENT_BYTES, url)
         package = package_of(manifest, location)
         return PublishedSpec(bytes(document), package, blob.checksum, manifest.signed)
 

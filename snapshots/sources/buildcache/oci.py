@@ -47,7 +47,9 @@ _DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 _DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 _ACCEPT = ", ".join([_MANIFEST, _INDEX, _DOCKER_MANIFEST, _DOCKER_LIST])
 
-_TAGS_A_PAGE = 1_000
+TAGS_A_PAGE = 1_000
+"""Tags that a registry is asked for at once."""
+
 _MAX_TAGS = 1_000_000
 _MAX_EMPTY_PAGES = 20
 
@@ -206,7 +208,7 @@ class Registry:
         Raises SourceError if a page links to another host, or if the pages do not end.
         """
         tags: set[str] = set()
-        next_page: str | None = f"{self._repository.url}/tags/list?n={_TAGS_A_PAGE}"
+        next_page: str | None = f"{self._repository.url}/tags/list?n={TAGS_A_PAGE}"
         num_pages = num_empty = 0
         while next_page is not None:
             url, before = next_page, len(tags)

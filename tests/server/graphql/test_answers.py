@@ -86,7 +86,7 @@ def test_incomplete_history_is_not_cached(
     catalog = Catalog(str(older))
     catalog.refresh()
     execution = recording(catalog, lanes)
-    monkeypatch.setattr(execution.history_answers, "_fill_seconds", 0)
+    monkeypatch.setattr(execution.history_answers, "fill_seconds", 0)
     answers = Answers(catalog, execution, lanes, cache_bytes=1 << 20)
     query = request_bytes('{ series(name: "vX.Y.Z") { growth { numSpecs } } }')
     others = request_bytes('{ series(name: "develop-DATE") { growth { numSpecs } } }')

@@ -144,7 +144,7 @@ async def test_request_computes_missing_changes_once(
     """In any lane; the next request computes more of them."""
     keeping = Calls(monkeypatch, Catalog, "keep")
     execution = execution_of(without_comparisons, lanes)
-    monkeypatch.setattr(execution.history_answers, "_fill_seconds", 0)
+    monkeypatch.setattr(execution.history_answers, "fill_seconds", 0)
     light = '{ series(name: "develop-DATE") { growth { numSpecs } } }'
     heavy = (
         '{ series(name: "develop-DATE") { growth { revision { id } } package(name: "a") { id } } '

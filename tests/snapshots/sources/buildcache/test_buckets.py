@@ -254,7 +254,7 @@ def test_invalid_lists(
     server: Server, monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
 ) -> None:
     """Endless, cyclic and invalid lists are errors with the reason."""
-    monkeypatch.setattr("snapshots.sources.transport._LISTED_MAX", 20)
+    monkeypatch.setattr("snapshots.sources.transport.LISTED_MAX", 20)
     with pytest.raises(SourceError, match=reason) as caught:
         locations(server, answer)
     assert caught.value.location == "s3://bucket/a"

@@ -123,7 +123,7 @@ def documents_in(folder: Path | None, bound: int = 1000) -> DocumentCache:
 
 def test_documents_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed run loses at most its last batch, a failed one nothing."""
-    monkeypatch.setattr("snapshots.sources.downloads._BATCH", 2)
+    monkeypatch.setattr("snapshots.sources.downloads.BATCH", 2)
     with documents_in(tmp_path) as documents:
         for number in range(3):
             documents.keep(str(number), b"text")

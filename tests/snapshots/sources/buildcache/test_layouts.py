@@ -302,7 +302,7 @@ def test_bad_specs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Any, name: str, reason: str
 ) -> None:
     """Each is an error that names it, or is skipped."""
-    monkeypatch.setattr("snapshots.sources.buildcache.layouts._DOCUMENT_BYTES", 99_999)
+    monkeypatch.setattr("snapshots.sources.buildcache.layouts.DOCUMENT_BYTES", 99_999)
     file = put_specs(tmp_path, small_database())[LIBELF]
     file.unlink()
     put(file.with_name(name), text(data))

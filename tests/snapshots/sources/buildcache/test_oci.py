@@ -496,7 +496,7 @@ def push(host: str, name: str, images: Iterable[Image]) -> str:
 )
 def test_with_and_without_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both have the same contents, sizes included; links to more tags are followed."""
-    monkeypatch.setattr("snapshots.sources.buildcache.oci._TAGS_A_PAGE", 1)
+    monkeypatch.setattr("snapshots.sources.buildcache.oci.TAGS_A_PAGE", 1)
     with distribution(tmp_path) as host:
         with_index = push(host, "site/indexed", [index_image(INDEX), *IMAGES])
         (indexed,) = snapshots(with_index, "mysite", sizes=True)
