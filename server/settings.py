@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     catalog: Text = "catalog"
     """The location of the catalog: a folder, or a URL of object storage."""
 
-    response_cache: Bytes = 256 << 20
+    response_cache: Bytes = 64 << 20
     """Bytes of cached responses; 0 disables the cache."""
 
     frame_cache: Bytes = FRAME_BYTES

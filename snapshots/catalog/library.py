@@ -46,8 +46,8 @@ from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.side_comparisons import SideComparison
 from snapshots.tables import SPEC_ROWS
 
-FRAME_BYTES = 1 << 30
-COMPARISON_BYTES = 256 << 20
+FRAME_BYTES = 384 << 20
+COMPARISON_BYTES = 128 << 20
 RETURNED_BYTES = 16 << 20
 HOLES_BYTES = 8 << 20
 TWINS_BYTES = 96 << 20
