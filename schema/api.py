@@ -25,7 +25,7 @@ from schema.execution.row_cache import ROW_BYTES, RowCache
 from schema.fields import gql
 from schema.limits import Limits
 from schema.query import Query
-from schema.revisions.package import Package, Stack
+from schema.revisions.package import RevisionPackage, Stack
 from schema.revisions.revision import Revision, Tag
 from schema.revisions.spec import SpecType
 
@@ -34,7 +34,7 @@ SCHEMA_FILE = Path(__file__).with_name("schema.graphql")
 
 schema = strawberry.Schema(
     query=Query,
-    types=[Revision, Tag, Package, SpecType, Stack],
+    types=[Revision, Tag, RevisionPackage, SpecType, Stack],
     execution_context_class=BudgetedExecutor,
     config=StrawberryConfig(scalar_map=gql.SCALARS),
 )

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import msgspec
 import numpy as np
@@ -10,7 +10,13 @@ import strawberry
 
 from schema.comparisons.changes import LoadedComparison, load_comparison
 from schema.comparisons.comparison import ComparisonType
-from schema.comparisons.explanations import Cause, CauseRows, CommitType, ReasonCount
+from schema.comparisons.explanations import (
+    Cause,
+    CommitType,
+    ReasonCount,
+    cause_connection,
+    stored_causes,
+)
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
@@ -24,14 +30,11 @@ from schema.revisions.revision import (
 from schema.revisions.spec import SpecType
 from snapshots.catalog import history_queries
 from snapshots.catalog.history_queries import HistoryQueries
-from snapshots.changes.causes import CauseName
 from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
 from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.stored_changes import StoredCause
-from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Pair, age
 from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo
@@ -54,8 +57,7 @@ SPANS = 4
 class SpanType:
     """Consecutive revisions of a series that all have a hash, from `first` to `last`.
 
-    - series: The name of the series.
-    - series_node: The series.
+    - series: The series.
     - first: The first of these revisions.
     - last: The last of these revisions.
     - is_current: Whether the newest revision of the series has the hash.
@@ -67,8 +69,7 @@ class SpanType:
 
     span: strawberry.Private[Span]
 
-    series = many.attribute("span.series", str)
-    series_node = series_field("span.series")
+    series = series_field("span.series")
     first = revision_field("span.first")
     last = revision_field("span.last")
     is_current = many.attribute("span.is_current", bool)
@@ -108,20 +109,23 @@ class HashHistoryType(Node):
 
     hash = many.attribute("history.hash", str)
     name = many.attribute("history.name", str)
-    version = many.attribute("history.version", str | None)
+    version = many.attribute("history.version", str)
     newest = revision_field("history.newest")
 
     @resolver(Cost(weight=20, each_loaded=units.LOADING))
-    def spec(self, info: Info) -> SpecType:
+    def spec(self, info: Info) -> SpecType | None:
         """The spec with this hash in `newest`, with all facts."""
-        loaded = info.context.load(self.history.newest)
+        return self._newest_spec(info.context)
+
+    def _newest_spec(self, context: Context) -> SpecType:
+        loaded = context.load(self.history.newest)
         row = loaded.frame.hashes.find(self.history.hash)
         if row is None:
             reason = (
                 f"the history has {self.history.hash} in {loaded.info.digest}, which has not; "
                 "'cachelog verify' gives details"
             )
-            raise CatalogError(info.context.catalog.location, reason)
+            raise CatalogError(context.catalog.location, reason)
         return SpecType(loaded=loaded, row=row)
 
     @resolver(REPLACED)
@@ -149,7 +153,7 @@ class HashHistoryType(Node):
         if span.gone_in is None:
             return None
         loaded = info.context.load(info.context.changing_history().of_series(span.series)[0])
-        spec = self.spec(info)
+        spec = self._newest_spec(info.context)
         facts = {name: spec.loaded.frame.columns[name].at(spec.row) for name in OWN_COLUMNS}
         requested = ConcreteSpec(hash=self.history.hash, name=self.history.name, **facts)
         row = int(Lookup(RequestedSpecs([requested]), loaded.frame).nearest[0])
@@ -179,32 +183,6 @@ MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
 """The main causes of a package in some revisions."""
 
 
-@gql.object_type
-class MainCause:
-    """A cause, with the number of specs of one package of which it is the main cause.
-
-    - num_specs: Number of specs of the package of which it is the main cause.
-    - kind: What changed.
-    - package: The package that changed; null only for ARCHITECTURE and FORMAT.
-    - before: The same as `Cause.before`.
-    - after: The same as `Cause.after`.
-    """
-
-    cause: strawberry.Private[StoredCause]
-    num_specs: int
-
-    kind = many.attribute("cause.kind", CauseKind)
-    package = many.attribute("cause.package", str | None)
-    before = many.attribute("cause.before", str | None)
-    after = many.attribute("cause.after", str | None)
-
-    @resolver(Cost(num_bytes=80))
-    def title(self) -> str:
-        """A one-line title to display: openssl 3.3.1 → 3.4.0."""
-        cause = self.cause
-        return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
-
-
 class _PackagePairs(msgspec.Struct, frozen=True):
     """Pairs of neighbours, of a series or of any, in which a package's causes are read at once."""
 
@@ -212,31 +190,45 @@ class _PackagePairs(msgspec.Struct, frozen=True):
     series: str | None
     pairs: frozenset[Pair]
 
-    def main_causes(self, context: Context, pair: Pair) -> list[MainCause]:
+    def main_causes(self, context: Context, base: RevisionInfo, head: RevisionInfo) -> list[Cause]:
         """Return the main causes of the package in one of the pairs."""
+        pair = Pair(base.digest, head.digest)
         package_pairs = frozenset((self.name, each) for each in self.pairs)
         causes = context.of_history(HistoryQueries.package_causes, self.series, package_pairs)
-        return [
-            MainCause(cause=cause, num_specs=num_specs)
-            for cause, num_specs in causes.get((self.name, pair), ())
-        ]
+        return stored_causes(context, (base, head), self.name, causes.get((self.name, pair), ()))
 
 
 @gql.object_type
-class PackageHistoryEntry:
+class PackageHistoryEntry(Node):
     """The changes of a package in one revision, compared with the previous revision of the series.
 
     - revision: The revision that changed the package.
     - kind: How the package changed.
     - versions_added: Versions that the previous revision does not have, newest first.
     - versions_removed: Versions that only the previous revision has, newest first.
-    - specs_added: Number of its hashes that were added.
-    - specs_removed: Number of its hashes that were removed.
-    - specs_changed: Number of its hashes whose facts changed.
+    - num_specs_added: Number of its hashes that were added.
+    - num_specs_removed: Number of its hashes that were removed.
+    - num_specs_changed: Number of its hashes whose facts changed.
     """
 
+    series_name: strawberry.Private[str]
     entry: strawberry.Private[PackageEntry]
-    of_package: strawberry.Private["_PackagePairs"]
+    of_package: strawberry.Private[_PackagePairs]
+
+    id = id_field("PackageHistoryEntry", "series_name", "entry.head.ref", "of_package.name")
+
+    @classmethod
+    def of_id(
+        cls, context: Context, series: str, ref: str, name: str
+    ) -> "PackageHistoryEntry | None":
+        """Return the entry of a package in a revision; None if it did not change the package."""
+        package = SeriesPackage.of_id(context, series, name)
+        if package is None:
+            return None
+        for entry in package.entries_of(context):
+            if entry.entry.head.ref == ref:
+                return entry
+        return None
 
     revision = revision_field("entry.head")
 
@@ -251,9 +243,9 @@ class PackageHistoryEntry:
     kind = many.attribute("entry.kind", PackageChangeKind)
     versions_added = many.attribute("entry.versions_added", list[str], texts(60))
     versions_removed = many.attribute("entry.versions_removed", list[str], texts(60))
-    specs_added = many.attribute("entry.specs_added", int)
-    specs_removed = many.attribute("entry.specs_removed", int)
-    specs_changed = many.attribute("entry.specs_changed", int)
+    num_specs_added = many.attribute("entry.specs_added", int)
+    num_specs_removed = many.attribute("entry.specs_removed", int)
+    num_specs_changed = many.attribute("entry.specs_changed", int)
 
     @resolver(Cost(items=TOUCHED))
     def reasons(self) -> list[ReasonCount]:
@@ -268,15 +260,23 @@ class PackageHistoryEntry:
         ]
 
     @resolver(MAIN_CAUSES)
-    def main_causes(self, info: Info) -> list[MainCause] | None:
+    def main_causes(self, info: Info) -> list[Cause] | None:
         """The main causes of its added specs that replaced others, those that explain the most
-        specs first; null for the first revision of the series.
+        specs first; null for the first revision of the series. `Cause.numSpecs` counts only specs
+        of the package.
         """
         base = self.entry.base
-        if base is None:
-            return None
-        pair = Pair(base.digest, self.entry.head.digest)
-        return self.of_package.main_causes(info.context, pair)
+        return (
+            None
+            if base is None
+            else self.of_package.main_causes(info.context, base, self.entry.head)
+        )
+
+
+IN_SERIES = Cost(weight=20)
+"""A fact of a package in a series, where only its history is known."""
+
+IN_SERIES_TEXTS = msgspec.structs.replace(IN_SERIES, num_bytes=80)
 
 
 @gql.object_type
@@ -292,45 +292,116 @@ class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
 
 
 @gql.object_type
-class PackageHistory(Node):
-    """The history of a package in a series: the first and last revision that have it, and all
-    revisions that changed it.
+class SeriesPackage(Node):
+    """A package in a series: its specs in the last revision that has it, and its history.
 
     - name: The package's name.
     - series: The series.
-    - first_seen: The first revision that has a spec of it.
-    - last_seen: The last revision that has a spec of it.
     """
 
-    timeline: strawberry.Private[PackageTimeline]
+    context: strawberry.Private[Context]
+    series_name: strawberry.Private[str]
+    name: str
+    in_series: strawberry.Private[PackageInSeries | None] = None
+    timeline: strawberry.Private[PackageTimeline | None] = None
 
-    id = id_field("PackageHistory", "timeline.series", "timeline.name")
+    id = id_field("SeriesPackage", "series_name", "name")
 
     @classmethod
     def of_id(cls, context: Context, series: str, name: str) -> Self | None:
-        """Return a package's history; None if no revision of the series had it.
+        """Return a package of a series; None if no revision of the series had it.
 
         Raises IncompleteHistory.
         """
         timeline = context.of_history(HistoryQueries.package_timeline, series, name)
-        return None if timeline is None else cls(timeline=timeline)
+        if timeline is None:
+            return None
+        return cls(context=context, series_name=series, name=name, timeline=timeline)
 
-    name = many.attribute("timeline.name", str)
-    series = series_field("timeline.series")
-    first_seen = revision_field("timeline.first_seen")
-    last_seen = revision_field("timeline.last_seen")
+    @classmethod
+    def of(cls, context: Context, name: str, in_series: PackageInSeries) -> Self:
+        """Return the package of a name in a series that had it."""
+        return cls(context=context, series_name=in_series.series, name=name, in_series=in_series)
+
+    def timeline_of(self, context: Context) -> PackageTimeline | None:
+        """Return the history; None for a name that no package has. Raises IncompleteHistory."""
+        if self.timeline is None:
+            self.timeline = context.of_history(
+                HistoryQueries.package_timeline, self.series_name, self.name
+            )
+        return self.timeline
+
+    @property
+    def _summary(self) -> PackageInSeries:
+        if self.in_series is None:
+            package = self.context.of_package(self.name)
+            of_all = () if package is None else package.in_series
+            (self.in_series,) = (one for one in of_all if one.series == self.series_name)
+        return self.in_series
+
+    series = series_field("series_name")
+
+    @resolver(units.CATALOG_PACKAGE)
+    def package(self, info: Info) -> "Package | None":
+        """The package in all series."""
+        return catalog_package(info.context, self.name)
+
+    @resolver(IN_SERIES_TEXTS)
+    def versions(self) -> list[str]:
+        """The versions of its specs in `lastSeen`, newest first."""
+        return list(self._summary.versions)
+
+    @resolver(IN_SERIES)
+    def num_specs(self) -> int:
+        """Number of its specs in `lastSeen`."""
+        return self._summary.num_specs
+
+    @resolver(IN_SERIES)
+    def num_revisions(self) -> int:
+        """Number of revisions of the series that have it."""
+        return self._summary.num_revisions
+
+    @resolver()
+    def first_seen(self) -> Revision:
+        """The first revision that has a spec of it."""
+        return Revision(info=(self.timeline or self._summary).first_seen)
+
+    @resolver()
+    def last_seen(self) -> Revision:
+        """The last revision that has a spec of it."""
+        return Revision(info=(self.timeline or self._summary).last_seen)
+
+    @resolver(IN_SERIES)
+    def gone_in(self) -> Revision | None:
+        """The revision after `lastSeen`, which no longer has it; null if the newest revision of the
+        series has it.
+        """
+        gone_in = self._summary.gone_in
+        return None if gone_in is None else Revision(info=gone_in)
 
     @resolver()
     def is_current(self, info: Info) -> bool:
         """Whether the newest revision of the series has it."""
-        revisions = info.context.changing_history().of_series(self.timeline.series)
-        return bool(revisions) and revisions[0] == self.timeline.last_seen
+        if self.in_series is not None:
+            return self.in_series.gone_in is None
+        revisions = info.context.changing_history().of_series(self.series_name)
+        return bool(revisions) and revisions[0] == (self.timeline or self._summary).last_seen
 
-    @relay.connection_field(Cost(weight=100, each=2))
-    def entries(self, *, page: relay.PageArguments) -> PackageHistoryConnection:
+    @relay.connection_field(Cost(weight=units.TIMELINE, each=2))
+    def entries(self, info: Info, *, page: relay.PageArguments) -> PackageHistoryConnection | None:
         """One entry for each revision that changed the package, newest first."""
+        objects = self.entries_of(info.context)
+        if self.timeline is None:
+            return None
         entries = self.timeline.entries
         keys = many.ComputedList(len(entries), lambda place: entries[place].head.ref)
+        shown = relay.connection_of(page, keys, objects.__getitem__, PackageHistoryEdge)
+        return PackageHistoryConnection(page=shown.page)
+
+    def entries_of(self, context: Context) -> many.ComputedList[PackageHistoryEntry]:
+        """Return an object for each entry; their main causes are read for many at once."""
+        timeline = self.timeline_of(context)
+        entries = () if timeline is None else timeline.entries
 
         def entry(place: int) -> PackageHistoryEntry:
             start = place - place % TOGETHER
@@ -339,49 +410,16 @@ class PackageHistory(Node):
                 for one in entries[start : start + TOGETHER]
                 if one.base is not None
             ]
-            of_package = _PackagePairs(self.timeline.name, self.timeline.series, frozenset(pairs))
-            return PackageHistoryEntry(entry=entries[place], of_package=of_package)
+            of_package = _PackagePairs(self.name, self.series_name, frozenset(pairs))
+            return PackageHistoryEntry(
+                series_name=self.series_name, entry=entries[place], of_package=of_package
+            )
 
-        shown = relay.connection_of(page, keys, entry, PackageHistoryEdge)
-        return PackageHistoryConnection(page=shown.page)
+        return many.ComputedList(len(entries), entry)
 
 
 SERIES_OF_PACKAGE = 4
 """Typical number of series that have a package."""
-
-ALL_PACKAGES = 20_000
-"""The share of each request in computing the histories of all packages, which are cached."""
-
-
-@gql.object_type
-class PackageInSeriesType:
-    """A package in a series, as it is in the last revision that has it.
-
-    - series: The series.
-    - versions: The versions of its specs in `lastSeen`, newest first.
-    - num_specs: Number of its specs in `lastSeen`.
-    - num_revisions: Number of revisions of the series that have it.
-    - first_seen: The first revision that has a spec of it.
-    - last_seen: The last revision that has a spec of it.
-    - gone_in: The revision after `lastSeen`, which no longer has it; null if the newest revision of
-      the series has it.
-    """
-
-    one: strawberry.Private[PackageInSeries]
-
-    series = series_field("one.series")
-    versions = many.attribute("one.versions", list[str], texts(80))
-    num_specs = many.attribute("one.num_specs", int)
-    num_revisions = many.attribute("one.num_revisions", int)
-    first_seen = revision_field("one.first_seen")
-    last_seen = revision_field("one.last_seen")
-    gone_in = revision_field("one.gone_in", Revision | None)
-
-    @resolver()
-    def is_current(self) -> bool:
-        """Whether the newest revision of the series has it."""
-        return self.one.gone_in is None
-
 
 CELLS = 20_000
 """Computing the cells of a package in all series from the stored comparisons of neighbours."""
@@ -433,12 +471,13 @@ class AvailabilitySpanType:
         return None if gone_in is None else ComparisonType(base_info=last, head_info=gone_in)
 
     @resolver(MAIN_CAUSES)
-    def main_causes(self, info: Info) -> list[MainCause]:
+    def main_causes(self, info: Info) -> list[Cause] | None:
         """The main causes of the specs of the package that replaced others in `goneIn`, those that
-        explain the most specs first.
+        explain the most specs first; null if `goneIn` is null. `Cause.numSpecs` counts only specs
+        of the package.
         """
-        pair = self.span.pair
-        return [] if pair is None else self.of_package.main_causes(info.context, pair)
+        last, gone_in = self.span.last, self.span.gone_in
+        return None if gone_in is None else self.of_package.main_causes(info.context, last, gone_in)
 
 
 @gql.object_type
@@ -467,31 +506,8 @@ class Availability:
         ]
 
 
-def _values_of(dimension: CoverageDimension, num_bytes: int) -> Any:
-    """Declare a field that lists the values of a dimension in the cells of its object."""
-    return many.attribute(
-        "cells", list[str], texts(num_bytes), make=lambda cells: cells.values(dimension)
-    )
-
-
 @gql.object_type
-class CoverageValues:
-    """The values that specs of a package ever had, in any series.
-
-    - versions: The versions, newest first.
-    - targets: The targets; empty if no source states them.
-    - stacks: The stacks, without root; empty if no source lists stacks.
-    """
-
-    cells: strawberry.Private[PackageCells]
-
-    versions = _values_of(CoverageDimension.VERSION, 200)
-    targets = _values_of(CoverageDimension.TARGET, 100)
-    stacks = _values_of(CoverageDimension.STACK, 400)
-
-
-@gql.object_type
-class CatalogPackageType:
+class Package(Node):
     """A package in all series, including packages that are no longer in any newest revision.
 
     - name: The package's name.
@@ -500,32 +516,41 @@ class CatalogPackageType:
 
     package: strawberry.Private[CatalogPackage]
 
+    id = id_field("Package", "package.name")
+
+    @classmethod
+    def of_id(cls, context: Context, name: str) -> Self | None:
+        """Return a package of any revision; raises IncompleteHistory."""
+        package = context.of_package(name)
+        return None if package is None else cls(package=package)
+
     name = many.attribute("package.name", str)
     is_gone = many.attribute("package.is_gone", bool)
 
     @resolver(Cost(items=SERIES_OF_PACKAGE))
-    def in_series(self) -> list[PackageInSeriesType]:
+    def in_series(self, info: Info) -> list[SeriesPackage]:
         """The series that ever had it: the main series first, then the others in the order of
         `allSeries`.
         """
-        return [PackageInSeriesType(one=one) for one in self.package.in_series]
+        package = self.package
+        return [SeriesPackage.of(info.context, package.name, one) for one in package.in_series]
 
     @resolver()
-    def best(self) -> PackageInSeriesType:
+    def best(self, info: Info) -> SeriesPackage:
         """The series to show by default: the first of `inSeries` whose newest revision has it, or,
         if there is none, the one that had it last.
         """
-        return PackageInSeriesType(one=self.package.best)
+        return SeriesPackage.of(info.context, self.package.name, self.package.best)
 
     @resolver(Cost(weight=units.TIMELINE))
-    def history(self, info: Info, series: str | None = None) -> PackageHistory | None:
-        """Its history in a series; null if the series never had it.
+    def series_package(self, info: Info, series: str | None = None) -> SeriesPackage | None:
+        """The package in a series; null if the series never had it.
 
         - series: The name of the series; by default, that of `best`.
         """
-        return PackageHistory.of_id(
-            info.context, series or self.package.best.series, self.package.name
-        )
+        if series is None:
+            return SeriesPackage.of(info.context, self.package.name, self.package.best)
+        return SeriesPackage.of_id(info.context, series, self.package.name)
 
     @resolver(Cost(weight=CELLS, items=SERIES_OF_PACKAGE))
     def availability(
@@ -548,7 +573,7 @@ class CatalogPackageType:
         ]
 
     @resolver(Cost(weight=CELLS, items=NUM_NEAREST, each_loaded=units.LOADING))
-    def nearest(
+    def nearest_specs(
         self,
         info: Info,
         target: TargetArgument = None,
@@ -569,19 +594,30 @@ class CatalogPackageType:
         rows = nearest_rows(base.frame, head.frame, self.package.name, values)
         return [SpecType(loaded=head, row=row) for row in rows.tolist()]
 
-    @resolver(Cost(weight=CELLS))
-    def had(self, info: Info) -> CoverageValues:
-        """The values that its specs ever had, in any series."""
-        return CoverageValues(cells=self._cells(info.context))
+    @resolver(Cost(weight=CELLS, num_bytes=200))
+    def versions(self, info: Info) -> list[str]:
+        """The versions that its specs ever had, newest first."""
+        return self._cells(info.context).values(CoverageDimension.VERSION)
+
+    @resolver(Cost(weight=CELLS, num_bytes=100))
+    def targets(self, info: Info) -> list[str]:
+        """The targets that its specs ever had; empty if no source states them."""
+        return self._cells(info.context).values(CoverageDimension.TARGET)
+
+    @resolver(Cost(weight=CELLS, num_bytes=400))
+    def stack_names(self, info: Info) -> list[str] | None:
+        """The names of the stacks, without root, that its specs ever were in; null if no source
+        lists stacks.
+        """
+        return self._cells(info.context).values(CoverageDimension.STACK) or None
 
     def _cells(self, context: Context) -> PackageCells:
         return context.of_history(HistoryQueries.cells, self.package.name)
 
 
-def catalog_package(context: Context, name: str) -> CatalogPackageType | None:
+def catalog_package(context: Context, name: str) -> Package | None:
     """Return a package of any revision; raises IncompleteHistory."""
-    package = context.of_package(name)
-    return None if package is None else CatalogPackageType(package=package)
+    return Package.of_id(context, name)
 
 
 # -- causes of a series
@@ -592,7 +628,6 @@ CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)}
 """Summing up causes, possibly of years, from the stored comparisons of neighbours."""
 
 POINTS_DEFAULT = 100
-CAUSES_DEFAULT = 10
 
 
 @gql.object_type
@@ -616,9 +651,9 @@ class SeriesCauseType:
     """A group of causes in several revisions of a series, which are equal in the keys that `by`
     lists.
 
-    - package: The package; null if causes are not grouped by package, and for the kinds
-      ARCHITECTURE and FORMAT.
-    - kind: The kind; null if causes are not grouped by kind.
+    - package_name: The name of the package; null if causes are not grouped by package, and for the
+      kinds ARCHITECTURE and FORMAT.
+    - cause_kind: The kind; null if causes are not grouped by kind.
     - num_revisions: Number of revisions with one of these causes.
     - num_specs: Sum of the numbers of specs of which each is the main cause.
     - num_involved: Sum of the numbers of specs in which each is involved. A spec in which two of
@@ -628,8 +663,14 @@ class SeriesCauseType:
 
     cause: strawberry.Private[SeriesCause]
 
-    package = many.attribute("cause.package", str | None)
-    kind = many.attribute("cause.kind", CauseKind | None)
+    package_name = many.attribute("cause.package", str | None)
+    cause_kind = many.attribute("cause.kind", CauseKind | None)
+
+    @resolver(units.CATALOG_PACKAGE)
+    def package(self, info: Info) -> Package | None:
+        """The package; null if no revision ever had it, and where `packageName` is null."""
+        name = self.cause.package
+        return None if name is None else catalog_package(info.context, name)
 
     @resolver()
     def commit(self, info: Info) -> CommitType | None:
@@ -643,7 +684,9 @@ class SeriesCauseType:
     size = many.attribute("cause.size", gql.ByteCount | None)
 
     @resolver(Cost(weight=5, items=NumberArgument("last", default=POINTS_DEFAULT)))
-    def points(self, last: relay.FirstArgument = POINTS_DEFAULT) -> list[SeriesCausePointType]:
+    def points(
+        self, last: relay.FirstArgument = POINTS_DEFAULT
+    ) -> list[SeriesCausePointType] | None:
         """The numbers of specs in each revision with one of these causes, oldest first. If there
         are more than `last`, only the newest.
         """
@@ -669,11 +712,10 @@ class ImpactOutcome:
         """The comparison of the two revisions between which the package changed."""
         return ComparisonType(base_info=self.loaded.base, head_info=self.loaded.head)
 
-    @resolver(Cost(weight=5, items=NumberArgument("first", default=CAUSES_DEFAULT)))
-    def causes(self, first: relay.FirstArgument = CAUSES_DEFAULT) -> list[Cause]:
+    @relay.connection_field(Cost(weight=5))
+    def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """The causes in the package, those that explain the most specs first."""
-        relay.check_size("first", first)
-        return CauseRows(self.loaded, self.outcome.causes[:first])  # type: ignore[return-value]
+        return cause_connection(self.loaded, self.outcome.causes, page)
 
 
 def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | None:
@@ -733,38 +775,36 @@ class GrowthPointType(many.ListedRecord):
     - revision: The revision.
     - comparison: The comparison with the previous revision; null for the first revision of the
       series.
-    - tag: The revision's tag.
     - taken_at: When the build cache was in this state.
     - num_specs: Number of specs.
     - num_packages: Number of packages.
-    - num_known_stacks: Number of stacks, without root; null if the source does not list stacks.
+    - num_stacks: Number of stacks, without root; null if the source does not list stacks.
     - total_size: Sum of the known sizes of its binary packages; null if none is known.
-    - specs_added: Number of its hashes that the previous revision does not have.
-    - specs_removed: Number of hashes of the previous revision that it does not have.
-    - specs_changed: Number of hashes in both revisions whose facts changed.
-    - specs_rebuilt: Number of added specs that replaced a spec with the same facts of its own.
-    - specs_replaced: Number of added specs that replaced a spec with other facts of its own.
-    - packages_added: Number of its packages that the previous revision does not have.
-    - packages_removed: Number of packages of the previous revision that it does not have.
+    - num_specs_added: Number of its hashes that the previous revision does not have.
+    - num_specs_removed: Number of hashes of the previous revision that it does not have.
+    - num_specs_changed: Number of hashes in both revisions whose facts changed.
+    - num_specs_rebuilt: Number of added specs that replaced a spec with the same facts of its own.
+    - num_specs_replaced: Number of added specs that replaced a spec with other facts of its own.
+    - num_packages_added: Number of its packages that the previous revision does not have.
+    - num_packages_removed: Number of packages of the previous revision that it does not have.
     """
 
     revision: Revision = many.for_many(
         lambda points: [Revision(info=point.revision) for point in points.records]
     )
     comparison: ComparisonType | None = many.for_many(_comparisons)
-    tag: str = _of_point("revision.tag")
     taken_at: gql.DateTime = _of_point("revision.taken_at")
     num_specs: int = _of_point("revision.num_specs")
     num_packages: int = _of_point("revision.num_packages")
-    num_known_stacks: int | None = _of_point("revision.known_stacks")
+    num_stacks: int | None = _of_point("revision.known_stacks")
     total_size: gql.ByteCount | None = _of_point("revision.total_size")
-    specs_added: int = _of_point("counts.specs_added")
-    specs_removed: int = _of_point("counts.specs_removed")
-    specs_changed: int = _of_point("counts.specs_changed")
-    specs_rebuilt: int = _of_point("counts.specs_rebuilt")
-    specs_replaced: int = _of_point("counts.specs_replaced")
-    packages_added: int = _of_point("counts.packages_added")
-    packages_removed: int = _of_point("counts.packages_removed")
+    num_specs_added: int = _of_point("counts.specs_added")
+    num_specs_removed: int = _of_point("counts.specs_removed")
+    num_specs_changed: int = _of_point("counts.specs_changed")
+    num_specs_rebuilt: int = _of_point("counts.specs_rebuilt")
+    num_specs_replaced: int = _of_point("counts.specs_replaced")
+    num_packages_added: int = _of_point("counts.packages_added")
+    num_packages_removed: int = _of_point("counts.packages_removed")
 
     @classmethod
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
@@ -802,7 +842,9 @@ class Series(Node):
         return Revision(info=info.context.changing_history().of_series(self.name)[0])
 
     @relay.connection_field(Cost(weight=200, each=1))
-    def revisions(self, info: Info, *, page: relay.PageArguments) -> relay.Connection[Revision]:
+    def revisions(
+        self, info: Info, *, page: relay.PageArguments
+    ) -> relay.Connection[Revision] | None:
         """Its revisions, newest first: those of the newest tag, then those of the tag before it,
         and so on.
         """
@@ -813,7 +855,7 @@ class Series(Node):
     )
     def growth(
         self, info: Info, since: Since = None, until: Until = None, last: int | None = None
-    ) -> list[GrowthPointType]:
+    ) -> list[GrowthPointType] | None:
         """One point for each revision, oldest first, for charts.
 
         - last: Maximum number of points; the newest are returned.
@@ -835,7 +877,7 @@ class Series(Node):
         by: list[SeriesCauseKey] | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[SeriesCauseType]:
+    ) -> relay.Connection[SeriesCauseType] | None:
         """The causes in revisions taken from `since` to `until`, grouped by the keys of `by`: those
         that explain the most specs first. Grouped by COMMIT, only causes in packages whose recipes
         the commit changed count.
@@ -853,12 +895,12 @@ class Series(Node):
         )
 
     @resolver(Cost(weight=units.TIMELINE))
-    def package(self, info: Info, name: str) -> PackageHistory | None:
-        """The history of a package in the series; null if the series never had it.
+    def package(self, info: Info, name: str) -> SeriesPackage | None:
+        """A package in the series; null if the series never had it.
 
         - name: The package's name.
         """
-        return PackageHistory.of_id(info.context, self.name, name)
+        return SeriesPackage.of_id(info.context, self.name, name)
 
 
 def _is_between(revision: RevisionInfo, since: datetime | None, until: datetime | None) -> bool:

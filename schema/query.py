@@ -12,9 +12,8 @@ from schema.context import Context, Info
 from schema.fields import gql, relay, units
 from schema.fields.cost import ArgumentCost, Cost, ListLength, resolver
 from schema.histories import (
-    ALL_PACKAGES,
-    CatalogPackageType,
     HashHistoryType,
+    Package,
     Series,
     catalog_package,
 )
@@ -24,7 +23,7 @@ from schema.revisions.revision import REF, RESOLVING, OfRef, Revision, Tag, revi
 from schema.revisions.spec import SpecType
 from schema.revisions.suggestions import suggest_field
 from snapshots.catalog.history_queries import HistoryQueries
-from snapshots.errors import CachelogError, ConstraintSyntaxError, InvalidArgument
+from snapshots.errors import CachelogError
 from snapshots.frames import queries
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import OID_PREFIX_MIN
@@ -109,31 +108,23 @@ class Query:
         name = info.context.changing_history().main_series
         return None if name is None else Series(name=name)
 
-    @resolver(Cost(weight=100, once=ALL_PACKAGES))
-    def package(self, info: Info, name: str) -> CatalogPackageType | None:
+    @resolver(Cost(weight=100, once=units.ALL_PACKAGES))
+    def package(self, info: Info, name: str) -> Package | None:
         """A package in all series; null if no revision ever had it.
 
         - name: The package's name.
         """
         return catalog_package(info.context, name)
 
-    @resolver(Cost(weight=100, once=ALL_PACKAGES))
-    def package_of(self, info: Info, query: str) -> CatalogPackageType | None:
-        """The package that a query in Spack's spec syntax names, for example `hdf5@1.14: +mpi`, in
-        all series; null if the query names no package or is invalid, or if no revision ever had the
-        package.
-
-        - query: A query, as for `Revision.specs(matching:)`.
-        """
-        try:
-            name = queries.read(query).name
-        except (ConstraintSyntaxError, InvalidArgument):
-            return None
-        return None if name is None else catalog_package(info.context, name)
-
     @relay.connection_field(
         Cost(
-            weight=2_000, each=2, once=ALL_PACKAGES, arguments={"search": ArgumentCost(weight=500)}
+            weight=2_000,
+            each=2,
+            once=units.ALL_PACKAGES,
+            arguments={
+                "search": ArgumentCost(weight=500),
+                "matching": ArgumentCost(weight=100, once=100),
+            },
         )
     )
     def packages(
@@ -141,26 +132,29 @@ class Query:
         info: Info,
         search: gql.SearchArgument = None,
         gone: bool | None = None,
+        matching: str | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[CatalogPackageType] | None:
+    ) -> relay.Connection[Package] | None:
         """All packages that any revision ever had, ordered by name; null, with an error, if the
         stored history is incomplete.
 
+        - matching: Only the package that this query in Spack's spec syntax names: `hdf5@1.14:`.
         - gone: True for only packages that no newest revision of a series has, false for only the
           others.
         """
         packages = info.context.of_history(HistoryQueries.all_packages)
         part = (search or "").lower()
+        if matching is not None:
+            name = queries.read(matching).name
+            packages = {name: packages[name]} if name in packages else {}
         chosen = [
             package
             for name, package in packages.items()
             if part in name.lower() and gone in (None, package.is_gone)
         ]
         names = [package.name for package in chosen]
-        return relay.connection_of(
-            page, names, lambda place: CatalogPackageType(package=chosen[place])
-        )
+        return relay.connection_of(page, names, lambda place: Package(package=chosen[place]))
 
     @resolver(Cost(weight=units.SPANS_OF_HASH))
     def hash(self, info: Info, hash: str) -> HashHistoryType | None:
@@ -188,7 +182,7 @@ class Query:
     )
     def revisions_holding(
         self, info: Info, hashes: list[str], series: OfSeries = None, *, page: relay.PageArguments
-    ) -> relay.Connection[Revision]:
+    ) -> relay.Connection[Revision] | None:
         """The revisions that contain all of these hashes, newest first.
 
         - hashes: Full DAG hashes.
@@ -206,7 +200,7 @@ class Query:
         until: gql.DateTime | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[Revision]:
+    ) -> relay.Connection[Revision] | None:
         """Published revisions, newest first.
 
         - since: Only revisions taken at or after this time.

@@ -82,7 +82,7 @@ def test_function_reports_errors_and_sends_long_documents(output: dict[str, Any]
     """A document that is too long for a URL is sent by POST."""
     assert output["code"] == "REVISION_NOT_FOUND"
     assert "nearest: develop" in output["message"]
-    assert output["long"] == {"revision": {"tag": "develop"}}
+    assert output["long"] == {"revision": {"tagName": "develop"}}
 
 
 def test_costs_are_in_the_documented_range() -> None:

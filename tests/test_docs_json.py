@@ -69,7 +69,8 @@ def names() -> set[str]:
         for name in type_.fields
     )
     described = re.findall(r"`([a-z_]+)`", DOCUMENTS["json.md"])
-    return {re.sub(r"([A-Z])", r"_\1", name).lower() for name in fields} | {*described}
+    of_schema = {re.sub(r"([A-Z])", r"_\1", name).lower() for name in fields}
+    return of_schema | {name.removeprefix("num_") for name in of_schema} | {*described}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

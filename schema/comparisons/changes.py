@@ -1,6 +1,6 @@
 """Changes: the parts of a comparison in general, and changes of packages, stacks and coverage."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Annotated, Any, Generic, TypeVar
@@ -14,8 +14,9 @@ from schema.context import Context, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, field, texts
 from schema.node import Node, info_of_id, node_id
-from schema.revisions.package import Package, PackageRows
+from schema.revisions.package import PackageRows, RevisionPackage
 from schema.revisions.spec import SpecRows, SpecType
+from snapshots.changes.causes import CauseStep
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation
@@ -45,10 +46,12 @@ OF_SPEC = "/"
 class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=True):
     """A comparison in the context of a request.
 
-    ``hashes`` are those of the two specs, if only these are compared.
+    ``hashes`` are those of the two specs, if only these are compared; ``pair_paths`` has their path
+    to each cause.
     """
 
     hashes: tuple[str, str] | None = None
+    pair_paths: Sequence[Sequence[CauseStep]] = ()
 
     @property
     def key(self) -> tuple[str, str]:
@@ -278,9 +281,9 @@ class PackageChangeType(many.ListedRecord, Node):
     - kind: How it changed.
     - versions_added: Versions only in head, newest first.
     - versions_removed: Versions only in base, newest first.
-    - specs_added: Number of its hashes that are only in head.
-    - specs_removed: Number of its hashes that are only in base.
-    - specs_changed: Number of its hashes on both sides whose facts changed.
+    - num_specs_added: Number of its hashes that are only in head.
+    - num_specs_removed: Number of its hashes that are only in base.
+    - num_specs_changed: Number of its hashes on both sides whose facts changed.
     """
 
     of_id = change_of_id(attrgetter("packages"))
@@ -288,13 +291,13 @@ class PackageChangeType(many.ListedRecord, Node):
     name: str = many.of_record("name")
     kind: PackageChangeKind = many.of_record("kind")
 
-    before: Package | None = many.for_many(_packages_before)
-    after: Package | None = many.for_many(_packages_after)
+    before: RevisionPackage | None = many.for_many(_packages_before)
+    after: RevisionPackage | None = many.for_many(_packages_after)
     versions_added: list[str] = many.of_record("versions_added", cost=texts(60))
     versions_removed: list[str] = many.of_record("versions_removed", cost=texts(60))
-    specs_added: int = many.of_record("specs_added")
-    specs_removed: int = many.of_record("specs_removed")
-    specs_changed: int = many.of_record("specs_changed")
+    num_specs_added: int = many.of_record("specs_added")
+    num_specs_removed: int = many.of_record("specs_removed")
+    num_specs_changed: int = many.of_record("specs_changed")
     size_delta: gql.ByteCount | None = many.for_many(_size_deltas)
 
 
@@ -314,10 +317,10 @@ class StackChangeType(many.ListedRecord, Node):
     - kind: How it changed.
     - num_specs_before: Number of its specs in base.
     - num_specs_after: Number of its specs in head.
-    - specs_added: Number of hashes that it contains only in head.
-    - specs_removed: Number of hashes that it contains only in base.
-    - packages_added: The names of the packages of which it contains a spec only in head.
-    - packages_removed: The names of the packages of which it contains a spec only in base.
+    - num_specs_added: Number of hashes that it contains only in head.
+    - num_specs_removed: Number of hashes that it contains only in base.
+    - added_package_names: The names of the packages of which it contains a spec only in head.
+    - removed_package_names: The names of the packages of which it contains a spec only in base.
     """
 
     of_id = change_of_id(attrgetter("stacks"))
@@ -326,11 +329,11 @@ class StackChangeType(many.ListedRecord, Node):
     kind: StackChangeKind = many.of_record("kind")
     num_specs_before: int = many.of_record("num_specs_before")
     num_specs_after: int = many.of_record("num_specs_after")
-    specs_added: int = many.of_record("specs_added")
-    specs_removed: int = many.of_record("specs_removed")
+    num_specs_added: int = many.of_record("specs_added")
+    num_specs_removed: int = many.of_record("specs_removed")
     size_delta: gql.ByteCount | None = many.for_many(_size_deltas)
-    packages_added: list[str] = many.of_record("packages_added", cost=PACKAGES)
-    packages_removed: list[str] = many.of_record("packages_removed", cost=PACKAGES)
+    added_package_names: list[str] = many.of_record("packages_added", cost=PACKAGES)
+    removed_package_names: list[str] = many.of_record("packages_removed", cost=PACKAGES)
 
 
 gql.describe_enum(CoverageChangeKind)
@@ -351,13 +354,13 @@ class CoverageChangeType(many.ListedRecord):
     """A lost or gained cell: a package with a value for each dimension.
 
     - kind: Whether it was lost or gained.
-    - package: The package's name.
+    - package_name: The package's name.
     - values: The value for each requested dimension, in the order of `by`.
     - num_specs: Number of specs in the cell, on the side that has it.
     """
 
     kind: CoverageChangeKind = many.of_record("kind")
-    package: str = many.of_record("package")
+    package_name: str = many.of_record("package")
     values: list[str] = many.of_record("values", cost=texts(80))
     num_specs: int = many.of_record("num_specs")
-    nearest: list[SpecType] = many.for_many(_nearest, cost=NEAREST)
+    nearest_specs: list[SpecType] = many.for_many(_nearest, cost=NEAREST)

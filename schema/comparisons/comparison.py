@@ -64,14 +64,6 @@ CHANGES = Cost(
 )
 """A page of the changes of a comparison."""
 
-CAUSES = Cost(
-    weight=1_500,
-    each=20,
-    once=units.EXPLAINING,
-    arguments={"kinds": ArgumentCost(weight=100, each=50), "package": ArgumentCost(weight=100)},
-)
-"""A page of causes."""
-
 COVERAGE = Cost(
     weight=units.COVERING,
     each=10,
@@ -111,25 +103,25 @@ class ComparisonSummary:
     """The numbers of packages, specs and stacks that were added, removed and changed, and total
     sizes.
 
-    - packages_added: Packages only in head.
-    - packages_removed: Packages only in base.
-    - packages_upgraded: Packages whose newest version increased.
-    - packages_downgraded: Packages whose newest version decreased on an architecture or in a stack
-      that both sides have.
-    - packages_versions_changed: Packages with different versions that were neither upgraded nor
-      downgraded.
-    - packages_builds_changed: Packages with the same versions, some of whose specs were added, and
-      others removed.
-    - packages_more_builds: Packages with the same versions whose specs were only added.
-    - packages_fewer_builds: Packages with the same versions whose specs were only removed.
-    - packages_changed: Packages with the same hashes, but different facts.
-    - packages_unchanged: Packages without changes.
-    - specs_added: Hashes only in head.
-    - specs_removed: Hashes only in base.
-    - specs_changed: Hashes on both sides with different facts.
-    - specs_unchanged: Hashes without changes.
-    - binaries_replaced: Hashes on both sides whose binaries have different known checksums: built
-      again, or replaced.
+    - num_packages_added: Packages only in head.
+    - num_packages_removed: Packages only in base.
+    - num_packages_upgraded: Packages whose newest version increased.
+    - num_packages_downgraded: Packages whose newest version decreased on an architecture or in a
+      stack that both sides have.
+    - num_packages_versions_changed: Packages with different versions that were neither upgraded
+      nor downgraded.
+    - num_packages_builds_changed: Packages with the same versions, some of whose specs were added,
+      and others removed.
+    - num_packages_more_builds: Packages with the same versions whose specs were only added.
+    - num_packages_fewer_builds: Packages with the same versions whose specs were only removed.
+    - num_packages_changed: Packages with the same hashes, but different facts.
+    - num_packages_unchanged: Packages without changes.
+    - num_specs_added: Hashes only in head.
+    - num_specs_removed: Hashes only in base.
+    - num_specs_changed: Hashes on both sides with different facts.
+    - num_specs_unchanged: Hashes without changes.
+    - num_binaries_replaced: Hashes on both sides whose binaries have different known checksums:
+      built again, or replaced.
     - num_stacks_added: Stacks only in head; null if the source of either side does not list stacks.
     - num_stacks_removed: Stacks only in base; null if the source of either side does not list
       stacks.
@@ -146,21 +138,21 @@ class ComparisonSummary:
     - total_size_delta: The difference of these sums; null if either is null.
     """
 
-    packages_added: int
-    packages_removed: int
-    packages_upgraded: int
-    packages_downgraded: int
-    packages_versions_changed: int
-    packages_builds_changed: int
-    packages_more_builds: int
-    packages_fewer_builds: int
-    packages_changed: int
-    packages_unchanged: int
-    specs_added: int
-    specs_removed: int
-    specs_changed: int
-    specs_unchanged: int
-    binaries_replaced: int
+    num_packages_added: int
+    num_packages_removed: int
+    num_packages_upgraded: int
+    num_packages_downgraded: int
+    num_packages_versions_changed: int
+    num_packages_builds_changed: int
+    num_packages_more_builds: int
+    num_packages_fewer_builds: int
+    num_packages_changed: int
+    num_packages_unchanged: int
+    num_specs_added: int
+    num_specs_removed: int
+    num_specs_changed: int
+    num_specs_unchanged: int
+    num_binaries_replaced: int
     num_stacks_added: int | None
     num_stacks_removed: int | None
     num_packages_before: int
@@ -181,10 +173,10 @@ class ComparisonSummary:
         delta = changes.size_delta(summary.total_size_before, summary.total_size_after)
         before, after = map(msgspec.structs.asdict, totals(loaded.changes))
         counts = msgspec.structs.asdict(summary)
-        for name in ("stacks_added", "stacks_removed"):
-            counts[f"num_{name}"] = counts.pop(name)
+        sizes = {name: counts.pop(name) for name in ("total_size_before", "total_size_after")}
         return cls(
-            **counts,
+            **{f"num_{name}": count for name, count in counts.items()},
+            **sizes,
             **{f"{name}_before": number for name, number in before.items()},
             **{f"{name}_after": number for name, number in after.items()},
             total_size_delta=delta,
@@ -192,24 +184,24 @@ class ComparisonSummary:
         )
 
     @resolver(EXPLAINED)
-    def specs_rebuilt(self) -> int:
+    def num_specs_rebuilt(self) -> int:
         """Added hashes that replaced a spec with the same facts of its own."""
         return self.loaded.count(SpecChangeReason.REBUILT)
 
     @resolver(EXPLAINED)
-    def specs_replaced(self) -> int:
+    def num_specs_replaced(self) -> int:
         """Added hashes that replaced a spec with other facts of its own."""
         return self.loaded.count(SpecChangeReason.REPLACES)
 
     @resolver(COVERED)
-    def coverage_lost(self) -> int:
+    def num_cells_lost(self) -> int:
         """Number of combinations of package, stack and target for which only base has specs; of
         package and target if a source does not list stacks.
         """
         return self._cells.count(CoverageChangeKind.LOST)
 
     @resolver(COVERED)
-    def coverage_gained(self) -> int:
+    def num_cells_gained(self) -> int:
         """Number of combinations of package, stack and target for which only head has specs; of
         package and target if a source does not list stacks.
         """
@@ -286,7 +278,7 @@ class ComparisonType(Node):
         order_by: changes.PackageChangeOrderArgument = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[changes.PackageChangeType]:
+    ) -> relay.Connection[changes.PackageChangeType] | None:
         """The packages that changed, by default ordered by name."""
         comparison = self.loaded(info)
         table = comparison.changes.packages.select(kinds, search)
@@ -305,7 +297,7 @@ class ComparisonType(Node):
         pairs_once: bool = False,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[explanations.SpecChangeType]:
+    ) -> relay.Connection[explanations.SpecChangeType] | None:
         """The hashes that were added, removed or changed, by default ordered by package and hash.
 
         - reasons: Only these reasons; by default, all reasons.
@@ -322,7 +314,7 @@ class ComparisonType(Node):
             table = comparison.explanation.pairs_once(table)
         return explanations.spec_change_connection(comparison, table, page, order_by)
 
-    @relay.connection_field(CAUSES)
+    @relay.connection_field(explanations.CAUSES)
     def causes(
         self,
         info: Info,
@@ -330,7 +322,7 @@ class ComparisonType(Node):
         package: str | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[explanations.Cause]:
+    ) -> relay.Connection[explanations.Cause] | None:
         """The causes of rebuilt and replaced specs, those that explain the most specs first.
         `numSpecs` adds up to the number of these specs.
 
@@ -343,16 +335,7 @@ class ComparisonType(Node):
             chosen = frozenset(numbers)
             numbers = [number for number in comparison.causes_in_scope if number in chosen]
 
-        def find(cursor: str) -> int | None:
-            number = all_causes.find(cursor)
-            return numbers.index(number) if number is not None and number in numbers else None
-
-        part = relay.window_at(page, len(numbers), find)
-        shown = numbers[part.start : part.stop]
-        cursors = [all_causes.name_of(number).key for number in shown]
-        return relay.Connection(
-            page=relay.ListPage([part], explanations.CauseRows(comparison, shown), cursors)
-        )
+        return explanations.cause_connection(comparison, numbers, page)
 
     @relay.connection_field(explanations.COMMITS)
     def commits(
@@ -370,16 +353,8 @@ class ComparisonType(Node):
         - levels: Only effects at these levels; by default, all levels.
         - package: Only effects on causes in the package of this name.
         """
-        comparison = self.loaded(info)
-        causes = explanations.attribution(comparison)
-        if causes is None:
-            return None
-        counts = None if comparison.scope is None else comparison.causes_in_scope.values()
-        effects = causes.effects(counts, levels, package)
-        shown = [
-            explanations.CommitEffectType(effect=effect, loaded=comparison) for effect in effects
-        ]
-        return explanations.effect_connection(shown, page)
+        effects = explanations.effects_of_comparison(self.loaded(info), levels, package)
+        return None if effects is None else explanations.effect_connection(effects, page)
 
     @resolver(ONE_CAUSE, gql.Omittable())
     def cause(
@@ -453,7 +428,7 @@ class ComparisonType(Node):
         search: str | None = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[changes.CoverageChangeType]:
+    ) -> relay.Connection[changes.CoverageChangeType] | None:
         """The lost and gained cells, which are combinations of a package with a value for each of
         the given dimensions, ordered by package and values.
 
@@ -516,7 +491,7 @@ class ComparisonType(Node):
                 f"At most {MAX_RULES_IN_REQUEST}."
             ),
         ],
-    ) -> CheckReport:
+    ) -> CheckReport | None:
         """The evaluation of rules on this comparison, as by `cachelog gate`. Rules have their own
         conditions on specs, so they are evaluated on the full comparison, even if it is restricted.
         """

@@ -3,7 +3,7 @@ them.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
@@ -14,21 +14,27 @@ import strawberry
 from schema.comparisons import changes
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
+from schema.fields.cost import ArgumentCost, Cost, field, resolver, texts
 from schema.node import Node, id_field, node_id, node_of
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.changes.causes import MAX_TOGETHER, Causes
+from snapshots.changes.causes import MAX_TOGETHER, CauseName, Causes
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
+from snapshots.changes.pairings import states_stacks
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.stored_changes import StoredCause
 from snapshots.changes.vocabulary import cause_title
-from snapshots.models import CauseKind
+from snapshots.errors import CatalogError
+from snapshots.models import CauseKind, RevisionInfo
+from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MAX_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 from snapshots.spack.names import ROOT_STACK
 
 if TYPE_CHECKING:
     from schema.comparisons.comparison import ComparisonType
+    from schema.histories import Package
 
+LazyPackage = Annotated["Package", strawberry.lazy("schema.histories")]
 LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons.comparison")]
 
 # -- commits of the recipes
@@ -47,9 +53,15 @@ COMMITS = Cost(
 )
 """A page of the commits of a comparison: looking up and counting those between two revisions."""
 
-CAUSE_COMMITS = Cost(
-    weight=100, items=NumberArgument("first", default=10), each=20, once=units.EXPLAINING + 60_000
+CAUSES = Cost(
+    weight=1_500,
+    each=20,
+    once=units.EXPLAINING,
+    arguments={"kinds": ArgumentCost(weight=100, each=50), "package": ArgumentCost(weight=100)},
 )
+"""A page of causes."""
+
+CAUSE_COMMITS = Cost(weight=100, each=20, once=units.EXPLAINING + 60_000)
 """Commits of one cause."""
 
 ONE_COMMIT = Cost(weight=60_000)
@@ -64,7 +76,7 @@ class PullRequest:
     """A pull request, or the equivalent of the hosting service."""
 
     number: int = field("Its number.")
-    url: str | None = field("Where it can be viewed, if known.")
+    web_url: str | None = field("Where it can be viewed, if known.")
 
 
 @gql.object_type
@@ -74,8 +86,8 @@ class CommitType(Node):
     - oid: The full hash.
     - committed_at: When it was committed.
     - subject: The first line of its message, with invisible characters escaped.
-    - packages: The names of the packages whose recipes it changed, sorted.
-    - stacks: The names of the stacks that it changed, sorted.
+    - changed_package_names: The names of the packages whose recipes it changed, sorted.
+    - changed_stack_names: The names of the stacks that it changed, sorted.
     """
 
     commit: strawberry.Private[Commit]
@@ -101,8 +113,8 @@ class CommitType(Node):
     subject = many.attribute("commit.subject", str, texts(300))
 
     @resolver(texts(200))
-    def url(self, info: Info) -> str | None:
-        """The URL of its web page, if known."""
+    def web_url(self, info: Info) -> str | None:
+        """The URL of its page at the hosting service, if known."""
         return info.context.library.links(self.repository).commit(self.commit.oid)
 
     @resolver()
@@ -112,10 +124,12 @@ class CommitType(Node):
         if number is None:
             return None
         url = info.context.library.links(self.repository).pull_request(number)
-        return PullRequest(number=number, url=url)
+        return PullRequest(number=number, web_url=url)
 
-    packages = many.attribute("commit.packages", list[str], Cost(weight=20, num_bytes=2_000))
-    stacks = many.attribute("commit.stacks", list[str], texts(500))
+    changed_package_names = many.attribute(
+        "commit.packages", list[str], Cost(weight=20, num_bytes=2_000)
+    )
+    changed_stack_names = many.attribute("commit.stacks", list[str], texts(500))
 
     @resolver()
     def spack(self) -> changes.FieldChangeType | None:
@@ -128,13 +142,13 @@ class CommitType(Node):
         return changes.FieldChangeType(path="spack", before=change.before, after=change.after)  # type: ignore[arg-type]
 
     @resolver(description=f"Whether it changed the recipes of more than {SWEEPING} packages.")
-    def sweeping(self) -> bool:
+    def is_sweeping(self) -> bool:
         return self.commit.is_sweeping
 
     @relay.connection_field(EFFECTS)
     def effects(
         self, info: Info, *, page: relay.PageArguments
-    ) -> relay.Connection["CommitEffectType"]:
+    ) -> relay.Connection["CommitEffectType"] | None:
         """Its effects: the comparisons of adjacent revisions whose causes it explains, newest
         first.
         """
@@ -142,11 +156,11 @@ class CommitType(Node):
 
 
 @gql.object_type
-class CommitEffectType:
+class CommitEffectType(Node):
     """The effect of a commit in one comparison.
 
     - level: The level at which it explains causes; the closest, if there are several.
-    - taken_back: Whether it was dropped: it is in the history of base's recipes, but not of
+    - is_taken_back: Whether it was dropped: it is in the history of base's recipes, but not of
       head's.
     - num_specs: Sum of `numSpecs` of these causes. If several commits explain a cause, it counts
       for each of them, so these numbers do not add up.
@@ -155,6 +169,34 @@ class CommitEffectType:
 
     effect: strawberry.Private[CommitEffect]
     loaded: strawberry.Private[changes.LoadedComparison]
+    of_cause: strawberry.Private[str] = ""
+
+    @classmethod
+    def of_id(
+        cls, context: Context, base: str, head: str, oid: str, sign: str, of_cause: str
+    ) -> "CommitEffectType | None":
+        """Return the effect of a commit in a comparison, on all causes or on the one with a key."""
+        comparison = changes.loaded_of_id(context, base, head)
+        if comparison is None:
+            return None
+        if of_cause:
+            cause = cause_of_key(comparison, of_cause)
+            effects = [] if cause is None else cause.effects()
+        else:
+            effects = effects_of_comparison(comparison)
+        named = (one for one in effects or () if one.effect.commit.oid == oid and one.sign == sign)
+        return next(named, None)
+
+    @property
+    def sign(self) -> str:
+        """``-`` if the commit was dropped, else ``+``."""
+        return "-" if self.effect.taken_back else "+"
+
+    @resolver()
+    def id(self) -> strawberry.ID:
+        """An opaque, stable id."""
+        oid = self.effect.commit.oid
+        return node_id("CommitEffect", *self.loaded.key, oid, self.sign, self.of_cause)
 
     @resolver()
     def commit(self) -> CommitType:
@@ -164,31 +206,30 @@ class CommitEffectType:
         return CommitType(commit=self.effect.commit, repository=repository)
 
     level = many.attribute("effect.level", CommitLevel)
-    taken_back = many.attribute("effect.taken_back", bool)
+    is_taken_back = many.attribute("effect.taken_back", bool)
 
-    @resolver(Cost(weight=20, items=20))
-    def causes(self) -> list["Cause"]:
+    @relay.connection_field(Cost(weight=20, each=5))
+    def causes(self, *, page: relay.PageArguments) -> relay.Connection["Cause"] | None:
         """The causes that it explains at this level, those that explain the most specs first."""
-        causes = self.effect.causes
-        return [Cause(comparison=self.loaded, number=number) for number in causes]
+        return cause_connection(self.loaded, self.effect.causes, page)
 
     num_specs = many.attribute("effect.num_specs", int)
     num_involved = many.attribute("effect.num_involved", int)
 
     @resolver(Cost(weight=50, num_bytes=500))
-    def stacks(self) -> list[str]:
+    def stack_names(self) -> list[str] | None:
         """The names of the stacks of the specs in which these causes are involved, sorted, without
-        root.
+        root; null if the source of head does not list stacks.
         """
         causes = attribution(self.loaded)
-        if causes is None:
-            return []
+        if causes is None or not states_stacks(self.loaded.after.frame):
+            return None
         stacks = {stack for number in self.effect.causes for stack in causes.stacks(number)}
         return sorted(stacks - {ROOT_STACK})
 
     @resolver()
-    def comparison(self) -> LazyComparison:
-        """The comparison."""
+    def comparison(self) -> LazyComparison | None:
+        """The comparison; never null."""
         base, head, only = self.loaded.base, self.loaded.head, self.loaded.only
         return node_of("Comparison", base_info=base, head_info=head, only=only)  # type: ignore[no-any-return]
 
@@ -201,13 +242,28 @@ def attribution(comparison: changes.LoadedComparison) -> Attribution | None:
     return None if comparison.explained is not None else comparison.recipes.attribution
 
 
+def effects_of_comparison(
+    comparison: changes.LoadedComparison,
+    levels: Sequence[CommitLevel] | None = None,
+    package: str | None = None,
+) -> list[CommitEffectType] | None:
+    """Return the effects of commits on the causes of a comparison; None if the commits are not
+    known.
+    """
+    explained = attribution(comparison)
+    if explained is None:
+        return None
+    counts = None if comparison.scope is None else comparison.causes_in_scope.values()
+    effects = explained.effects(counts, levels, package)
+    return [CommitEffectType(effect=effect, loaded=comparison) for effect in effects]
+
+
 def effect_connection(
     shown: Sequence[CommitEffectType], arguments: relay.PageArguments
 ) -> relay.Connection[CommitEffectType]:
     """Return a page of the effects of commits."""
     keys = [
-        f"{one.effect.commit.oid}|{one.loaded.base.ref}|{one.loaded.head.ref}|"
-        f"{'-' if one.effect.taken_back else '+'}"
+        f"{one.effect.commit.oid}|{one.loaded.base.ref}|{one.loaded.head.ref}|{one.sign}"
         for one in shown
     ]
     return relay.connection_of(arguments, keys, shown.__getitem__)
@@ -261,7 +317,25 @@ class CauseRows(many.RowList["Cause"]):
 
     def item(self, number: int) -> "Cause":
         """Return the cause of a number."""
-        return Cause(comparison=self.loaded, number=number)
+        return Cause(rows=CauseRows(self.loaded, [number]))
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The parts of ids that identify the comparison."""
+        return self.loaded.key  # type: ignore[no-any-return]
+
+    @property
+    def names(self) -> list[CauseName]:
+        """The name of each cause."""
+        return self.each(Causes.name_of)
+
+    def counts(self, name: str) -> list[int]:
+        """Return ``num_specs`` or ``num_involved`` of each cause: numbers of specs in scope."""
+        if self.loaded.scope is None:
+            return self.each(getattr(Causes, name))
+        in_scope = self.loaded.causes_in_scope
+        value = attrgetter(name)
+        return [value(in_scope[number]) if number in in_scope else 0 for number in self.numbers]
 
     def each(self, value: Callable[[Causes, int], Value]) -> list[Value]:
         """Return a value for each cause; it is computed once for a cause that is listed several
@@ -272,39 +346,101 @@ class CauseRows(many.RowList["Cause"]):
         return [values[number] for number in self.numbers]
 
 
+class StoredCauseRows(CauseRows):
+    """A main cause of a package in the comparison of neighbours, as it is stored with its number of
+    specs; the comparison, restricted to the package, is only loaded for what is not stored.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        sides: tuple[RevisionInfo, RevisionInfo],
+        package: str,
+        cause: StoredCause,
+        num_specs: int,
+    ) -> None:
+        self._context = context
+        self._sides = *sides, ComparisonFilter(package=package)
+        self._name = CauseName(cause.kind, cause.package, cause.before, cause.after)
+        self._num_specs = num_specs
+
+    def __len__(self) -> int:
+        return 1
+
+    @cached_property
+    def loaded(self) -> changes.LoadedComparison:  # computed on access
+        """The comparison."""
+        return changes.load_comparison(self._context, *self._sides)
+
+    @cached_property
+    def numbers(self) -> list[int]:  # computed on access
+        """The number of the cause in the comparison."""
+        number = self.loaded.explanation.causes.find(self._name.key)
+        if number is None:
+            base, head, _ = self._sides
+            reason = (
+                f"the stored causes of {base.ref}..{head.ref} have {cause_title(self._name)}, the "
+                "comparison has not; 'cachelog verify' gives details"
+            )
+            raise CatalogError(self._context.catalog.location, reason)
+        return [number]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The parts of ids that identify the comparison."""
+        return changes.comparison_key(*self._sides)
+
+    @property
+    def names(self) -> list[CauseName]:
+        """The name of the cause."""
+        return [self._name]
+
+    def counts(self, name: str) -> list[int]:
+        """Return ``num_specs``, which is stored, or ``num_involved``."""
+        return [self._num_specs] if name == "num_specs" else super().counts(name)
+
+
+def stored_causes(
+    context: Context,
+    sides: tuple[RevisionInfo, RevisionInfo],
+    package: str,
+    causes: Sequence[tuple[StoredCause, int]],
+) -> list["Cause"]:
+    """Return the main causes of a package in a comparison of neighbours, which are stored."""
+    return [
+        Cause(rows=StoredCauseRows(context, sides, package, cause, num_specs))
+        for cause, num_specs in causes
+    ]
+
+
 def _of_cause(value: Callable[[Causes, int], Any], cost: Cost | None = None) -> Any:
     """Declare a field whose value depends only on a cause, which is identified by its number."""
     return many.for_many(lambda rows: rows.each(value), cost=cost)
 
 
-def _of_name(fact: str) -> Any:
-    """Declare a field that is a part of a cause's name."""
-    return _of_cause(lambda all_, number: getattr(all_.name_of(number), fact))
+def _of_name(value: Callable[[CauseName], Any], cost: Cost | None = None) -> Any:
+    """Declare a field whose value is computed from a cause's name."""
+    return many.for_many(lambda rows: list(map(value, rows.names)), cost=cost)
 
 
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
     """An opaque, stable id."""
-    key = rows.loaded.key
-    return rows.each(lambda all_, number: node_id("Cause", *key, all_.name_of(number).key))
+    key = rows.key
+    return [node_id("Cause", *key, name.key) for name in rows.names]
 
 
-def _counted(name: str) -> Any:
-    """Declare a field that counts the specs of a cause that are in scope."""
-    value = attrgetter(name)
-
-    def counts(rows: CauseRows) -> list[int]:
-        if rows.loaded.scope is None:
-            return rows.each(getattr(Causes, name))
-        in_scope = rows.loaded.causes_in_scope
-        return [value(in_scope[number]) if number in in_scope else 0 for number in rows.numbers]
-
-    return many.for_many(counts)
-
-
-def _packages(rows: CauseRows) -> list[tuple[str, ...]]:
+def _package_names(rows: CauseRows) -> list[tuple[str, ...]]:
     """The names of the packages of the specs of which it is the main cause."""
     package = rows.loaded.after.frame.package
     return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
+
+
+def _paths_of_causes(rows: CauseRows) -> many.Sublists:
+    comparison = rows.loaded
+    paths = [
+        comparison.pair_paths[number] if comparison.pair_paths else () for number in rows.numbers
+    ]
+    return many.Sublists.of(paths, partial(changes.PartRows, CauseStepType, comparison))
 
 
 def _facts(rows: CauseRows) -> many.Sublists:
@@ -316,6 +452,9 @@ def _together(rows: CauseRows) -> many.Sublists:
     others = rows.each(Causes.together_with)
     return many.Sublists.of(others, partial(CauseRows, rows.loaded))
 
+
+PATH = Cost(weight=200, items=6, once=units.EXPLAINING)
+"""Walking from a spec to its main cause."""
 
 CAUSED = Cost(weight=500, each=10)
 """A page of the specs of a cause."""
@@ -329,11 +468,11 @@ class Cause(Node):
     them.
 
     - kind: What changed.
-    - package: The package that changed; null for ARCHITECTURE and FORMAT, which concern all
-      packages.
-    - before: The value in base, for example 3.3.1, +shared or openmpi; null if there was none, or
-      if it is not known. For FORMAT, the version of the format.
-    - after: The value in head, like `before`.
+    - package_name: The name of the package that changed; null for ARCHITECTURE and FORMAT, which
+      concern all packages.
+    - value_before: The value in base, for example 3.3.1, +shared or openmpi; null if there was
+      none, or if it is not known. For FORMAT, the version of the format.
+    - value_after: The value in head, like `valueBefore`.
     - title: A one-line title to display: openssl 3.3.1 → 3.4.0.
     - why_unknown: For UNKNOWN: the facts that the sources do not state.
     - num_together: Number of causes that are involved in exactly the same specs; `together` may
@@ -344,17 +483,14 @@ class Cause(Node):
       cause.
     """
 
-    comparison: strawberry.Private[changes.LoadedComparison]
-    number: strawberry.Private[int]
+    rows: strawberry.Private[CauseRows]
 
     id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=1.5))
-    kind: CauseKind = _of_name("kind")
-    package: str | None = _of_name("package")
-    before: str | None = _of_name("before")
-    after: str | None = _of_name("after")
-    title: str = _of_cause(
-        lambda all_, number: cause_title(all_.name_of(number)), cost=Cost(num_bytes=80)
-    )
+    kind: CauseKind = _of_name(attrgetter("kind"))
+    package_name: str | None = _of_name(attrgetter("package"))
+    value_before: str | None = _of_name(attrgetter("before"))
+    value_after: str | None = _of_name(attrgetter("after"))
+    title: str = _of_name(cause_title, cost=Cost(num_bytes=80))
     why_unknown: str | None = _of_cause(Causes.why_unknown, cost=Cost(num_bytes=150))
     facts: list[changes.FieldChangeType] = many.for_many(_facts, cost=FACTS)
     together: list["Cause"] = many.for_many(
@@ -364,9 +500,15 @@ class Cause(Node):
         cost=TOGETHER,
     )
     num_together: int = _of_cause(Causes.num_together)
-    num_specs: int = _counted("num_specs")
-    num_involved: int = _counted("num_involved")
-    packages: list[str] = many.for_many(_packages, cost=PACKAGES)
+    num_specs: int = many.for_many(lambda rows: rows.counts("num_specs"))
+    num_involved: int = many.for_many(lambda rows: rows.counts("num_involved"))
+    package_names: list[str] = many.for_many(_package_names, cost=PACKAGES)
+    path: list["CauseStepType"] = many.for_many(
+        _paths_of_causes,
+        "For two specs: the chain of dependencies from them to the cause, the two specs first; "
+        "empty for other causes.",
+        cost=PATH,
+    )
 
     @classmethod
     def of_id(cls, context: Context, base: str, head: str, key: str) -> "Cause | None":
@@ -374,14 +516,34 @@ class Cause(Node):
         comparison = changes.loaded_of_id(context, base, head)
         return None if comparison is None else cause_of_key(comparison, key)
 
+    @property
+    def comparison(self) -> changes.LoadedComparison:
+        """The comparison to which it belongs."""
+        return self.rows.loaded  # type: ignore[no-any-return]
+
+    @property
+    def number(self) -> int:
+        """Its number in the comparison."""
+        return self.rows.numbers[0]  # type: ignore[no-any-return]
+
     def alone(self) -> CauseRows:
         """Return a list of only this cause."""
-        return CauseRows(self.comparison, [self.number])
+        return self.rows
+
+    @resolver(units.CATALOG_PACKAGE)
+    def package(self, info: Info) -> LazyPackage | None:
+        """The package that changed; null if no revision ever had it, and where `packageName` is
+        null.
+        """
+        from schema.histories import catalog_package
+
+        (name,) = self.rows.names
+        return None if name.package is None else catalog_package(info.context, name.package)
 
     @relay.connection_field(CAUSED)
     def specs(
         self, involved: bool = False, *, page: relay.PageArguments
-    ) -> relay.Connection["SpecChangeType"]:
+    ) -> relay.Connection["SpecChangeType"] | None:
         """The added specs of which it is the main cause, ordered by package and hash.
 
         - involved: Whether to include specs with another main cause in which it is involved.
@@ -391,12 +553,16 @@ class Cause(Node):
             table = table.take(self.comparison.scope.in_head[table.after])
         return spec_change_connection(self.comparison, table, page)
 
-    @resolver(CAUSE_COMMITS)
-    def commits(self, first: relay.FirstArgument = 10) -> list[CommitEffectType] | None:
+    @relay.connection_field(CAUSE_COMMITS)
+    def commits(self, *, page: relay.PageArguments) -> relay.Connection[CommitEffectType] | None:
         """The commits that explain it, the closest level first, newest first within a level; null
         if either revision's recipe commit is not known.
         """
-        relay.check_size("first", first)
+        effects = self.effects()
+        return None if effects is None else effect_connection(effects, page)
+
+    def effects(self) -> list[CommitEffectType] | None:
+        """Return the effects of commits on this cause; None if the commits are not known."""
         explained = attribution(self.comparison)
         if explained is None:
             return None
@@ -409,9 +575,26 @@ class Cause(Node):
             CommitEffectType(
                 effect=CommitEffect(one.commit, one.level, one.taken_back, [number], *counts),
                 loaded=self.comparison,
+                of_cause=causes.name_of(number).key,
             )
-            for one in explained.of_cause(number)[:first]
+            for one in explained.of_cause(number)
         ]
+
+
+def cause_connection(
+    comparison: changes.LoadedComparison, numbers: Sequence[int], arguments: relay.PageArguments
+) -> relay.Connection[Cause]:
+    """Return a page of some causes of a comparison."""
+    causes = comparison.explanation.causes
+
+    def find(cursor: str) -> int | None:
+        number = causes.find(cursor)
+        return numbers.index(number) if number is not None and number in numbers else None
+
+    part = relay.window_at(arguments, len(numbers), find)
+    shown = list(numbers[part.start : part.stop])
+    cursors = [causes.name_of(number).key for number in shown]
+    return relay.Connection(page=relay.ListPage([part], CauseRows(comparison, shown), cursors))
 
 
 def cause_of_key(comparison: changes.LoadedComparison, key: str) -> Cause | None:
@@ -421,7 +604,7 @@ def cause_of_key(comparison: changes.LoadedComparison, key: str) -> Cause | None
         return None
     if comparison.scope is not None and number not in comparison.causes_in_scope:
         return None
-    return Cause(comparison=comparison, number=number)
+    return Cause(rows=CauseRows(comparison, [number]))
 
 
 def _steps_before(rows: changes.PartRows[Any]) -> many.NullableObjects:
@@ -540,7 +723,7 @@ def _main_causes(rows: changes.PartRows[Any]) -> many.NullableObjects:
     return many.NullableObjects.at(numbers, lambda at: CauseRows(rows.comparison, at.tolist()))
 
 
-def _causes(rows: changes.PartRows[Any]) -> many.Sublists:
+def _involved_causes(rows: changes.PartRows[Any]) -> many.Sublists:
     """All causes that are involved in it, the main cause first."""
     involved = rows.comparison.explanation.involved(rows.table)
     counts = np.diff(involved.offsets).tolist()
@@ -566,9 +749,6 @@ are not all stored.
 INVOLVED = Cost(weight=20, items=10, once=units.EXPLAINING)
 """The causes that are involved in a spec."""
 
-PATH = Cost(weight=200, items=6, once=units.EXPLAINING)
-"""Walking from a spec to its main cause."""
-
 
 @gql.object_type
 class SpecChangeType(many.ListedRecord, Node):
@@ -591,10 +771,12 @@ class SpecChangeType(many.ListedRecord, Node):
     )
     reason: SpecChangeReason = many.for_many(_reasons, cost=REASON)
     counterpart: SpecType | None = many.for_many(_counterparts, cost=EXPLAINED)
-    ambiguous: bool = many.for_many(_ambiguous, cost=EXPLAINED)
+    is_ambiguous: bool = many.for_many(_ambiguous, cost=EXPLAINED)
     why_ambiguous: str | None = many.for_many(_why_ambiguous, cost=EXPLAINED)
-    cause: Cause | None = many.for_many(_main_causes, cost=Cost(weight=5, once=units.EXPLAINING))
-    causes: list[Cause] = many.for_many(_causes, cost=INVOLVED)
+    main_cause: Cause | None = many.for_many(
+        _main_causes, cost=Cost(weight=5, once=units.EXPLAINING)
+    )
+    involved_causes: list[Cause] = many.for_many(_involved_causes, cost=INVOLVED)
     path: list[CauseStepType] = many.for_many(_paths, cost=PATH)
 
 

@@ -185,12 +185,12 @@ class BreachType(many.ListedRecord):
     """A breach of a rule.
 
     - message: A description of the breach, in one line.
-    - package: The package that it concerns; null if it does not concern a single package.
+    - package_name: The package that it concerns; null if it does not concern a single package.
     - num_specs: Number of specs that it concerns.
     """
 
     message: str = many.of_record("message", cost=cost.texts(100))
-    package: str | None = many.of_record("package")
+    package_name: str | None = many.of_record("package")
     num_specs: int = many.of_record("num_specs")
     spec: SpecType | None = many.for_many(_specs)
 
@@ -202,7 +202,7 @@ class RuleResultType:
     - name: The name of the rule.
     - kind: The kind of the rule.
     - level: The level of the rule.
-    - passed: Whether the rule is satisfied.
+    - has_passed: Whether the rule is satisfied.
     - message: A description of the result, in one line.
     - num_breaches: Number of breaches.
     """
@@ -213,12 +213,12 @@ class RuleResultType:
     name = many.attribute("result.rule.name", str)
     kind = many.attribute("result.rule.key", RuleKind, make=RuleKind)
     level = many.attribute("result.rule.level", RuleLevel)
-    passed = many.attribute("result.passed", bool)
+    has_passed = many.attribute("result.passed", bool)
     message = many.attribute("result.message", str, cost.texts(100))
     num_breaches = many.attribute("result.breaches", int, make=len)
 
     @cost.resolver(BREACHES)
-    def breaches(self, first: relay.FirstArgument = BREACHES_DEFAULT) -> list[BreachType]:
+    def breaches(self, first: relay.FirstArgument = BREACHES_DEFAULT) -> list[BreachType] | None:
         """The first breaches of the rule."""
         relay.check_size("first", first)
         shown = list(self.result.breaches[:first])
@@ -229,13 +229,13 @@ class RuleResultType:
 class CheckReport:
     """The results of rules on a comparison.
 
-    - passed: Whether all rules of level ERROR are satisfied.
+    - has_passed: Whether all rules of level ERROR are satisfied.
     """
 
     verdict: strawberry.Private[Verdict]
     comparison: strawberry.Private[LoadedComparison]
 
-    passed = many.attribute("verdict.passed", bool)
+    has_passed = many.attribute("verdict.passed", bool)
 
     @cost.resolver(cost.Cost(items=cost.ITEMS_OF_PAGE))
     def rules(self) -> list[RuleResultType]:

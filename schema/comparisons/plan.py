@@ -201,7 +201,7 @@ class PlanType:
     @relay.connection_field(TO_BUILD)
     def to_build(
         self, info: Info, stack: str | None = None, *, page: relay.PageArguments
-    ) -> relay.Connection[SpecChangeType]:
+    ) -> relay.Connection[SpecChangeType] | None:
         """The specs that have to be built, ordered by package and hash.
 
         - stack: Only specs of this stack.
@@ -220,7 +220,7 @@ def plan_field(
     base: Ref,
     specs: list[PlannedSpecInput],
     stacks: list[str] | None = None,
-) -> PlanType:
+) -> PlanType | None:
     """The specs that have to be built for some concrete specs, such as those of lock files, and the
     causes; base as in compare(base:).
 

@@ -8,10 +8,10 @@ from typing import Any
 import strawberry
 
 from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
-from schema.comparisons.explanations import Cause, CauseRows, CauseStepType
+from schema.comparisons.explanations import Cause, CauseStepType, cause_connection
 from schema.context import Context, LoadedRevision
 from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
+from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver, texts
 from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
 from schema.revisions.revision import revision_field
 from schema.revisions.spec import SpecType
@@ -56,7 +56,12 @@ class ComparedSpecs:
         base, head = self.base.loaded, self.head.loaded
         explained, hashes = self.pair.explanation, self.pair.hashes
         return LoadedComparison(
-            base.info, head.info, head.context, explained=explained, hashes=hashes
+            base.info,
+            head.info,
+            head.context,
+            explained=explained,
+            hashes=hashes,
+            pair_paths=self.pair.paths,
         )
 
     def steps(self, path: Sequence[CauseStep]) -> list[CauseStepType]:
@@ -126,18 +131,6 @@ class DependencyChangeType:
 
 
 @gql.object_type
-class CausePath:
-    """A shortest path from two specs to a cause.
-
-    - cause: The cause.
-    - steps: The chain of dependencies, the two specs first.
-    """
-
-    cause: Cause
-    steps: list[CauseStepType] = field(cost=Cost(weight=20, items=6))
-
-
-@gql.object_type
 class SpecComparisonType:
     """The comparison of two specs. Facts that the source of either does not state do not count as
     different.
@@ -148,7 +141,6 @@ class SpecComparisonType:
     - head_revision: The revision of the second spec.
     - variants_added: The variants that only head has.
     - variants_removed: The variants that only base has.
-    - num_causes: Number of causes.
     - num_shared_below: Number of specs that are direct or indirect dependencies of both.
     - num_differing_below: Number of pairs of dependencies, direct or indirect, of the same package
       with different hashes.
@@ -189,32 +181,14 @@ class SpecComparisonType:
             for change in pair.dependencies[:first]
         ]
 
-    @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=5))
-    def causes(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[Cause]:
+    @relay.connection_field(Cost(weight=100, once=EXPLAINING_SPECS, each=5))
+    def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """The causes of the difference between the hashes, the change of the specs themselves
         first. For specs of different packages: the causes of differences between the dependencies
         that both have. Empty if the hashes are equal.
         """
-        relay.check_size("first", first)
         comparison = self.compared.comparison
-        numbers = range(len(comparison.explanation.causes))
-        return CauseRows(comparison, numbers[:first])  # type: ignore[return-value]
-
-    num_causes = many.attribute(
-        "compared.pair.explanation.causes", int, Cost(once=EXPLAINING_SPECS), make=len
-    )
-
-    @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED, each=20))
-    def paths(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[CausePath]:
-        """The path to each cause, in the order of `causes`."""
-        relay.check_size("first", first)
-        comparison = self.compared.comparison
-        return [
-            CausePath(
-                cause=Cause(comparison=comparison, number=number), steps=self.compared.steps(path)
-            )
-            for number, path in enumerate(self.compared.pair.paths[:first])
-        ]
+        return cause_connection(comparison, range(len(comparison.explanation.causes)), page)
 
     num_shared_below = many.attribute("compared.pair.below.shared", int, BELOW, make=len)
     num_differing_below = many.attribute("compared.pair.below.differing", int, BELOW, make=len)
@@ -222,7 +196,9 @@ class SpecComparisonType:
     num_only_below_head = many.attribute("compared.pair.below.only_head", int, BELOW, make=len)
 
     @resolver(Cost(once=NESTING, items=LISTED, num_bytes=150))
-    def differences(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[FieldChangeType]:
+    def differences(
+        self, first: relay.FirstArgument = LISTED_DEFAULT
+    ) -> list[FieldChangeType] | None:
         """The differences of the two specs and of their nearest 5,000 dependencies, ordered by
         path: version, variants/mpi, below/zlib/version. A value that only one spec has is null in
         the other.

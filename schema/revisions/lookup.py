@@ -31,7 +31,7 @@ from snapshots.texts import quoted
 from snapshots.timelines.spans import HashHistory, Span, last_span
 
 if TYPE_CHECKING:
-    from schema.histories import MainCause
+    from schema.comparisons.explanations import Cause
     from schema.revisions.revision import Revision
 
 
@@ -128,7 +128,7 @@ MAIN_CAUSES = Cost(weight=50, items=2, once=20_000)
 read at once.
 """
 
-LazyMainCause = Annotated["MainCause", strawberry.lazy("schema.histories")]
+LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.explanations")]
 
 OptionalFirst = Annotated[
     int | None, strawberry.argument("Maximum number of specs; by default, all.")
@@ -161,16 +161,21 @@ class _Missing:
             else last_span(history, self.loaded.info, self.loaded.context.history)
         )
 
-    def causes(self, number: int) -> Sequence[tuple[StoredCause, int]] | None:
-        """Return the main causes of the package in the revision that removed a spec, each with its
-        number of specs.
+    def causes(self, number: int) -> "list[Cause] | None":
+        """Return the main causes of the package in the revision that removed a spec.
 
         None if the spec was not removed, or if its causes are not stored.
         """
         spec, last = self.spec(number), self.last_span(number)
         if last is None or last.gone_in is None:
             return None
-        return self._causes.get((spec.name, Pair(last.last.digest, last.gone_in.digest)))
+        from schema.comparisons.explanations import stored_causes
+
+        causes = self._causes.get((spec.name, Pair(last.last.digest, last.gone_in.digest)))
+        if causes is None:
+            return None
+        sides = last.last, last.gone_in
+        return stored_causes(self.loaded.context, sides, spec.name, causes)
 
     @cached_property
     def _causes(self) -> Mapping[tuple[str, Pair], Sequence[tuple[StoredCause, int]]]:
@@ -268,16 +273,13 @@ class MissingSpec(many.ListedRecord):
     nearest: SpecType | None = many.for_many(_nearest, cost=NEAREST)
 
     @resolver(MAIN_CAUSES)
-    def main_causes(self) -> list[LazyMainCause] | None:
+    def main_causes(self) -> list[LazyCause] | None:
         """The main causes of the specs that replaced specs of its package in `goneIn`, those that
         explain the most specs first; null if it was not removed, or if these causes are not stored.
+        `Cause.numSpecs` counts only specs of the package.
         """
-        from schema.histories import MainCause
-
-        causes = self.rows.loaded.causes(self.rows.numbers.start)
-        if causes is None:
-            return None
-        return [MainCause(cause=cause, num_specs=count) for cause, count in causes]
+        causes: list[Any] | None = self.rows.loaded.causes(self.rows.numbers.start)
+        return causes
 
     differences: list[FieldChangeType] = many.for_many(_differences, cost=DIFFERENCES)
 
@@ -312,13 +314,13 @@ class LookupType:
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
     @resolver(LOOKED_UP, gql.Omittable())
-    def found(self, info: Info, first: OptionalFirst = None) -> list[SpecType]:
+    def found(self, info: Info, first: OptionalFirst = None) -> list[SpecType] | None:
         """The specs that were found: roots first, then ordered by name and hash."""
         loaded, looked_up = self._look_up(info)
         return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
 
     @resolver(LOOKED_UP, gql.Omittable())
-    def missing(self, info: Info, first: OptionalFirst = None) -> list[MissingSpec]:
+    def missing(self, info: Info, first: OptionalFirst = None) -> list[MissingSpec] | None:
         """The specs that were not found, in the same order."""
         missing = _Missing(*self._look_up(info), _size(first))
         return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
@@ -343,7 +345,7 @@ def _size(first: int | None) -> int | None:
         arguments={"specs": CONCRETE_SPECS},
     )
 )
-def lookup_field(self: "Revision", specs: ConcreteSpecsArgument) -> LookupType:
+def lookup_field(self: "Revision", specs: ConcreteSpecsArgument) -> LookupType | None:
     """Which of some concrete specs, for example those of a spack.lock, it contains."""
     return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
 
@@ -373,7 +375,7 @@ def best_covering_field(
     first: Annotated[
         int, strawberry.argument(f"Maximum number of revisions, up to {relay.PAGE_MAX}.")
     ] = 10,
-) -> list[LookupType]:
+) -> list[LookupType] | None:
     """- series: Only revisions of this series."""
     relay.check_size("first", first)
     requested = RequestedSpecs(concrete_specs(specs))
@@ -420,7 +422,7 @@ class HoleType:
     num_affected = many.attribute("hole.num_affected", int)
 
     @resolver(AFFECTED)
-    def affected(self, first: relay.FirstArgument = AFFECTED_DEFAULT) -> list[SpecType]:
+    def affected(self, first: relay.FirstArgument = AFFECTED_DEFAULT) -> list[SpecType] | None:
         """The specs that cannot be installed without it, by package, newest version first."""
         relay.check_size("first", first)
         levels = self.loaded.context.budget.levels

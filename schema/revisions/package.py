@@ -22,7 +22,7 @@ from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
-    from schema.histories import ImpactOutcome, PackageHistory
+    from schema.histories import ImpactOutcome, Package, SeriesPackage
 
 
 @gql.input_type("PackageFilter")
@@ -85,18 +85,6 @@ class CoverageCell:
     num_specs: int
 
 
-@gql.object_type
-class DependentPackage:
-    """A package with specs that depend on another package.
-
-    - name: The package's name.
-    - num_specs: Number of its specs that depend directly on a spec of the other package.
-    """
-
-    name: str
-    num_specs: int
-
-
 PACKAGES_ARGUMENTS = {
     "filter": ArgumentCost(weight=2_500, each=30),
     "orderBy": ArgumentCost(weight=1_000),
@@ -115,16 +103,8 @@ OUTCOME = Cost(weight=5_000, once=60_000 + units.EXPLAINING)
 LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
 
 
-@gql.object_type
-class StackCount:
-    """The number of specs in a stack."""
-
-    stack: str = field("The stack's name.")
-    num_specs: int = field("Number of the specs that it contains.")
-
-
-def _stack_counts(parts: Sequence[ImpactPart]) -> list[StackCount]:
-    return [StackCount(stack=part.name, num_specs=part.num_specs) for part in parts]
+def _facet_counts(parts: Sequence[ImpactPart]) -> list[spec.FacetCount]:
+    return [spec.FacetCount(value=part.name, num_specs=part.num_specs) for part in parts]
 
 
 @gql.object_type
@@ -139,9 +119,10 @@ class ImpactType:
       1-10, 11-100, 101-500, 501-1000, 1001+.
     - stack_counts: Number of these specs in each stack except root, the largest number first; null
       if the source of the revision does not list stacks.
+    - target_counts: Number of these specs for each target, the largest number first.
     """
 
-    package: strawberry.Private["Package"]
+    package: strawberry.Private["RevisionPackage"]
     counts: strawberry.Private[Impact]
 
     num_specs = many.attribute("counts.num_specs", int)
@@ -150,14 +131,11 @@ class ImpactType:
     size_label = many.attribute("counts.size_label", str)
 
     stack_counts = many.attribute(
-        "counts.by_stack", list[StackCount] | None, BY_STACK, make=_stack_counts
+        "counts.by_stack", list[spec.FacetCount] | None, BY_STACK, make=_facet_counts
     )
-
-    @resolver(BY_STACK)
-    def by_target(self) -> list[spec.FacetCount]:
-        """Number of these specs for each target, the largest number first."""
-        parts = self.counts.by_target
-        return [spec.FacetCount(value=part.name, num_specs=part.num_specs) for part in parts]
+    target_counts = many.attribute(
+        "counts.by_target", list[spec.FacetCount], BY_STACK, make=_facet_counts
+    )
 
     @resolver(OUTCOME)
     def outcome(self) -> LazyOutcome | None:
@@ -170,7 +148,8 @@ class ImpactType:
         return impact_outcome(loaded, loaded.frame.packages[self.package.code])
 
 
-LazyHistory = Annotated["PackageHistory", strawberry.lazy("schema.histories")]
+LazySeriesPackage = Annotated["SeriesPackage", strawberry.lazy("schema.histories")]
+LazyPackage = Annotated["Package", strawberry.lazy("schema.histories")]
 
 
 def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
@@ -207,7 +186,7 @@ def _stack_names(frame: Frame, code: int) -> list[str] | None:
     return _values_in(frame, "stacks", code) if states_stacks(frame) else None
 
 
-def _stack_nodes(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
+def _stacks(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
     """The stacks that contain a spec of it, ordered by name; null if the source of the revision
     does not list stacks.
     """
@@ -227,8 +206,8 @@ def _counts_by_stack(packages: "PackageRows") -> many.Sublists | many.NullableOb
     return many.Sublists.of(
         counted,
         lambda pairs: many.ColumnTable(
-            StackCount,
-            {"stack": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
+            spec.FacetCount,
+            {"value": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
         ),
     )
 
@@ -241,17 +220,23 @@ def _names(packages: "PackageRows") -> list[str]:
 def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     """An opaque, stable id."""
     ref = packages.loaded.info.ref
-    return [node_id("Package", ref, name) for name in _names(packages)]
+    return [node_id("RevisionPackage", ref, name) for name in _names(packages)]
 
 
-def _histories(packages: "PackageRows") -> many.NullableObjects:
-    """The history of the package in the series of this revision."""
+def _series_packages(packages: "PackageRows") -> many.NullableObjects:
+    """The package in the series of this revision, with its history."""
     loaded, names = packages.loaded, _names(packages)
     series = refs.series(loaded.info.tag)
     timelines = loaded.context.of_each(HistoryQueries.package_timelines, series, names)
     return many.NullableObjects.of(
         [timelines.get(name) for name in names],
-        lambda timeline: node_of("PackageHistory", timeline=timeline),
+        lambda timeline: node_of(
+            "SeriesPackage",
+            context=loaded.context,
+            series_name=series,
+            name=timeline.name,
+            timeline=timeline,
+        ),
     )
 
 
@@ -277,7 +262,7 @@ def _specs(
 
 
 @gql.object_type
-class Package(Node):
+class RevisionPackage(Node):
     """All specs of one name in a revision.
 
     - versions: The versions of its specs, newest first, in Spack's version order.
@@ -305,19 +290,19 @@ class Package(Node):
     platforms: list[str] = _values_of("platform")
     targets: list[str] = _values_of("target")
     stack_names: list[str] | None = _for_each(_stack_names, COUNTED)
-    stack_nodes: list[spec.LazyStack] | None = many.for_many(
-        _stack_nodes, cost=Cost(weight=25, items=units.STACKS), is_fixed=True
+    stacks: list[spec.LazyStack] | None = many.for_many(
+        _stacks, cost=Cost(weight=25, items=units.STACKS), is_fixed=True
     )
     num_specs: int = _for_each(
         lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]), SUMMED
     )
-    stack_counts: list[StackCount] | None = many.for_many(
+    stack_counts: list[spec.FacetCount] | None = many.for_many(
         _counts_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True
     )
     total_size: gql.ByteCount | None = _for_each(
         lambda frame, code: frame.size.total(frame.slice_of(code)), SUMMED
     )
-    specs: spec.SpecConnection = many.for_many(
+    specs: spec.SpecConnection | None = many.for_many(
         _specs,
         cost=Cost(
             weight=2,
@@ -333,12 +318,21 @@ class Package(Node):
         is_fixed=True,
     )
 
-    history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=units.TIMELINE))
+    series_package: LazySeriesPackage | None = many.for_many(
+        _series_packages, cost=Cost(weight=units.TIMELINE)
+    )
+
+    @resolver(units.CATALOG_PACKAGE)
+    def package(self, info: Info) -> LazyPackage | None:
+        """The package in all series."""
+        from schema.histories import catalog_package
+
+        return catalog_package(info.context, self.loaded.frame.packages[self.code])
 
     @resolver(CELLS)
     def coverage(
         self, by: list[CoverageDimension], first: relay.FirstArgument = relay.PAGE_MAX
-    ) -> list[CoverageCell]:
+    ) -> list[CoverageCell] | None:
         """The number of its specs for each combination of values, ordered by these values, versions
         and compilers in Spack's order. With the dimension STACK, a spec is in one cell for each of
         its stacks. A spec without a value for a dimension is in no cell.
@@ -361,9 +355,9 @@ class Package(Node):
         return many.ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})  # type: ignore[return-value]
 
     @resolver(DEPENDENTS)
-    def dependents(
+    def dependent_packages(
         self, first: relay.FirstArgument = relay.PAGE_MAX
-    ) -> list[DependentPackage] | None:
+    ) -> list[spec.FacetCount] | None:
         """The packages with specs that depend directly on a spec of it, those with the most such
         specs first; null if the source of the revision does not list dependencies.
         """
@@ -375,8 +369,8 @@ class Package(Node):
         counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
         order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
         names = [frame.packages[code] for code in order.tolist()]
-        columns = {"name": names, "num_specs": counts[order].tolist()}
-        return many.ColumnTable(DependentPackage, columns)  # type: ignore[return-value]
+        columns = {"value": names, "num_specs": counts[order].tolist()}
+        return many.ColumnTable(spec.FacetCount, columns)  # type: ignore[return-value]
 
     @resolver(IMPACT)
     def impact(self) -> ImpactType | None:
@@ -402,12 +396,12 @@ class Package(Node):
         return PackageRows(self.loaded, np.array([self.code], np.int32))
 
 
-class PackageRows(many.RowList[Package]):
+class PackageRows(many.RowList[RevisionPackage]):
     """Packages identified by their codes; an object is created only on access."""
 
-    def item(self, number: int) -> Package:
+    def item(self, number: int) -> RevisionPackage:
         """Return the package of a code."""
-        return Package(loaded=self.loaded, code=number)
+        return RevisionPackage(loaded=self.loaded, code=number)
 
     def origin(self) -> many.Origin:
         """Return the codes of the frame's packages."""
@@ -435,7 +429,7 @@ def packages_field(
         order_by: PackageOrderArgument = None,
         *,
         page: relay.PageArguments,
-    ) -> relay.Connection[Package]:
+    ) -> relay.Connection[RevisionPackage] | None:
         """- filter: Conditions on the packages; by default, all packages."""
         loaded, stack = scope(self, info)
         frame = loaded.frame

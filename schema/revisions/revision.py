@@ -1,6 +1,7 @@
 """Revisions, and the tags under which they are published."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import strawberry
@@ -10,20 +11,26 @@ from schema.fields import gql, many, relay, units
 from schema.fields.cost import ArgumentCost, Cost, field, resolver
 from schema.node import Node, id_field, info_of_id, node_of, revision_object
 from schema.revisions.lookup import holes_field, lookup_field
-from schema.revisions.package import PACKAGES_ARGUMENTS, Package, Stack, packages_field
+from schema.revisions.package import PACKAGES_ARGUMENTS, RevisionPackage, Stack, packages_field
 from schema.revisions.spec import (
     SPECS_ARGUMENTS,
-    FilterArgument,
-    OrderArgument,
-    SpecConnection,
     SpecType,
-    spec_page,
     specs_field,
 )
 from schema.revisions.twins import twins_field
 from snapshots import refs
 from snapshots.changes.pairings import states_stacks
-from snapshots.models import SOURCE_KIND_TEXT, RevisionInfo, UnprovenReason, public_location
+from snapshots.models import (
+    DEMO,
+    GIT,
+    INDEX,
+    INSTALLATION,
+    LOCK_FILE,
+    PAGES,
+    RevisionInfo,
+    UnprovenReason,
+    public_location,
+)
 from snapshots.recipes.commits import Recipes, RecipesOrigin
 
 if TYPE_CHECKING:
@@ -50,11 +57,6 @@ LOADED = Cost(weight=20, once=units.LOADING)
 """An object of a revision's content, by its name."""
 
 STACKS_OF_REVISION = Cost(weight=20, items=units.STACKS, once=units.LOADING)
-
-MATCHES_ARGUMENTS = {
-    **{name: cost for name, cost in SPECS_ARGUMENTS.items() if name != "matching"},
-    "query": SPECS_ARGUMENTS["matching"],
-}
 
 NEIGHBOUR = Cost(weight=20)
 """Another revision of the same series."""
@@ -83,18 +85,45 @@ class UnprovenType:
     num_specs: int = field("Number of specs with such a hash.")
 
 
+class SourceKind(Enum):
+    """What the source of a revision is.
+
+    - PAGES: Markdown pages that list specs.
+    - INDEX: The index of a build cache.
+    - INSTALLATION: The database of an installation of Spack.
+    - GIT: Markdown pages in a git repository.
+    - DEMO: Generated sample data.
+    - LOCK_FILE: The concrete specs of a request: a side of a plan.
+    - OTHER: A kind that this version of cachelog does not know.
+    """
+
+    PAGES = PAGES.name
+    INDEX = INDEX.name
+    INSTALLATION = INSTALLATION.name
+    GIT = GIT.name
+    DEMO = DEMO.name
+    LOCK_FILE = LOCK_FILE.name
+    OTHER = ""
+
+
+gql.describe_enum(SourceKind)
+_KINDS = {kind.value: kind for kind in SourceKind}
+
+
 @gql.object_type
 class SourceType:
     """The source of a revision.
 
+    - kind: What was read.
     - location: The location of the source: a URL, or the last part of a local path.
+    - is_synthetic: Whether the data was generated for demonstration.
     """
 
-    kind: str = field(SOURCE_KIND_TEXT)
+    kind = many.attribute("kind", SourceKind, make=lambda name: _KINDS.get(name, SourceKind.OTHER))
     location: str = many.attribute("public_location", str)
     version: str | None = field("The commit or ETag of the source when it was imported.")
     importer: str = field("The program that imported it, with its version.")
-    synthetic: bool = field("Whether the data was generated for demonstration.")
+    is_synthetic: bool = many.attribute("synthetic", bool)
 
 
 gql.describe_enum(RecipesOrigin, name="RecipesFoundBy")
@@ -105,9 +134,9 @@ class RecipesType:
     """The commit of the recipe repository that the specs of a revision were concretized with."""
 
     repository: str = field("The git repository: a URL, or the last part of a local path.")
-    commit: str = field("The full hash of the commit.")
+    oid: str = field("The full hash of the commit.")
     found_by: RecipesOrigin = field("How the commit was determined.")
-    url: str | None = field("The URL of a web page that shows the commit, if known.")
+    web_url: str | None = field("The URL of a web page that shows the commit, if known.")
 
     @classmethod
     def of(cls, context: Context, recipes: Recipes) -> Self:
@@ -115,9 +144,9 @@ class RecipesType:
         url = context.library.links(recipes.repository).commit(recipes.commit)
         return cls(
             repository=public_location(recipes.repository),
-            commit=recipes.commit,
+            oid=recipes.commit,
             found_by=recipes.found_by,
-            url=url,
+            web_url=url,
         )
 
 
@@ -128,22 +157,22 @@ class Revision(Node):
 
     - ref: The ref of this revision alone, TAG@TIME.DIGEST: its tag, its time in UTC (the time of
       day unless it is midnight), and the first digits of its digest.
-    - tag: The name of the tag under which it was published.
+    - tag_name: The name of the tag under which it was published.
     - digest: SHA-256 of the canonical content; independent of the order of files, differences in
       spelling, and the time of the import.
     - taken_at: When the build cache was in this state.
     - published_at: When it was imported into the catalog.
     - num_packages: Number of packages.
     - num_specs: Number of specs.
-    - num_known_stacks: Number of stacks, without root, which is their union; null if the source
+    - num_stacks: Number of stacks, without root, which is their union; null if the source
       does not list stacks.
     - total_size: Sum of the known sizes of its binary packages; null if none is known.
     - num_proven: Number of hashes that the import recomputed and found correct; null if it did not
       recompute hashes, as for cache pages.
     - unproven: The hashes that the import could not recompute, counted by reason; null if it did
       not recompute hashes.
-    - tag_node: The tag under which it was published.
-    - series_node: The series to which it belongs.
+    - tag: The tag under which it was published.
+    - series: The series to which it belongs.
     - source: The source from which it was imported.
     """
 
@@ -158,13 +187,13 @@ class Revision(Node):
         return None if info is None else cls(info=info)
 
     ref: str = _of_row("ref", str)
-    tag: str = _of_row("tag", str)
+    tag_name: str = many.attribute("info.tag", str, is_for_many=True)
     digest: str = _of_row("digest", str)
     taken_at: gql.DateTime = _of_row("taken_at", gql.DateTime)
     published_at: gql.DateTime = _of_row("published_at", gql.DateTime)
     num_packages: int = _of_row("num_packages", int)
     num_specs: int = _of_row("num_specs", int)
-    num_known_stacks: int | None = _of_row("known_stacks", int | None)
+    num_stacks: int | None = many.attribute("info.known_stacks", int | None, is_for_many=True)
     total_size: gql.ByteCount | None = _of_row("total_size", gql.ByteCount | None)
 
     num_proven: int | None = _of_row("num_proven", int | None)
@@ -181,8 +210,8 @@ class Revision(Node):
     unproven = many.attribute(
         "info.unproven", list[UnprovenType] | None, Cost(weight=2, items=len(UnprovenReason))
     )
-    tag_node = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
-    series_node = series_field("info.tag", refs.series)
+    tag = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
+    series = series_field("info.tag", refs.series)
 
     @resolver(Cost(of_state=True))
     def confirmed_at(self, info: Info) -> gql.DateTime:
@@ -194,19 +223,19 @@ class Revision(Node):
     @relay.connection_field(Cost(weight=100, each=1))
     def also_published_as(
         self, info: Info, *, page: relay.PageArguments
-    ) -> relay.Connection["Revision"]:
+    ) -> relay.Connection["Revision"] | None:
         """The other revisions with the same content, newest first."""
         return revision_connection(info.context.changing_history().others_of(self.info), page)
 
     source = _of_row("source", SourceType)
 
     @resolver(LOADED)
-    def package(self, info: Info, name: str) -> Package | None:
+    def package(self, info: Info, name: str) -> RevisionPackage | None:
         """The package with a name; null if there is none.
 
         - name: The package's name.
         """
-        return Package.find(info.context.load(self.info), name)
+        return RevisionPackage.find(info.context.load(self.info), name)
 
     packages = packages_field(
         Cost(weight=100, each=1, once=units.LOADING, arguments=PACKAGES_ARGUMENTS),
@@ -229,25 +258,6 @@ class Revision(Node):
         lambda revision, info: (info.context.load(revision.info), slice(None)),
     )
 
-    @relay.connection_field(Cost(weight=100, once=units.LOADING, arguments=MATCHES_ARGUMENTS))
-    def matches(
-        self,
-        info: Info,
-        query: str,
-        filter: FilterArgument = None,
-        order_by: OrderArgument = None,
-        *,
-        page: relay.PageArguments,
-    ) -> SpecConnection | None:
-        """The specs that match a query in Spack's spec syntax, like `specs(matching:)`. If the
-        query fails, the field is null, with an error, so that the other fields of the request are
-        not lost.
-
-        - query: A query in Spack's spec syntax.
-        """
-        loaded = info.context.load(self.info)
-        return SpecConnection(page=spec_page(loaded, slice(None), query, filter, order_by, page))
-
     @resolver(LOADED)
     def stack(self, info: Info, name: str) -> Stack | None:
         """The stack with a name; null if there is none.
@@ -257,7 +267,7 @@ class Revision(Node):
         return Stack.find(info.context.load(self.info), name)
 
     @resolver(STACKS_OF_REVISION)
-    def stack_nodes(self, info: Info) -> list[Stack] | None:
+    def stacks(self, info: Info) -> list[Stack] | None:
         """Its stacks, including root, ordered by name; null if the source does not list stacks."""
         loaded = info.context.load(self.info)
         if not states_stacks(loaded.frame):
@@ -281,7 +291,7 @@ class Revision(Node):
         return None if following is None else Revision(info=following)
 
     @resolver(Cost(weight=60))
-    def growth(self, info: Info) -> LazyGrowthPoint | None:
+    def growth_point(self, info: Info) -> LazyGrowthPoint | None:
         """The specs and packages that it added and removed, as in `Series.growth`; null, with an
         error, if they are not stored yet, because only `Series.growth` computes them.
         """
@@ -300,15 +310,13 @@ class Tag(Node):
     """A name under which revisions are published.
 
     - name: The tag's name.
-    - series: The name of the series to which the tag belongs: develop, develop-DATE, vX.Y.Z, or the
-      tag itself.
-    - series_node: That series, with all its revisions.
+    - series: The series to which the tag belongs: develop, develop-DATE, vX.Y.Z, or that of the tag
+      alone.
     """
 
     name: str
     id = id_field("Tag", "name")
-    series = many.attribute("name", str, make=refs.series)
-    series_node = series_field("name", refs.series)
+    series = series_field("name", refs.series)
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
@@ -321,7 +329,9 @@ class Tag(Node):
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 
     @relay.connection_field(Cost(weight=100, each=1))
-    def revisions(self, info: Info, *, page: relay.PageArguments) -> relay.Connection[Revision]:
+    def revisions(
+        self, info: Info, *, page: relay.PageArguments
+    ) -> relay.Connection[Revision] | None:
         """Its revisions, newest first."""
         return revision_connection(info.context.changing_history().of_tag(self.name), page)
 

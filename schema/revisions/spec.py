@@ -23,7 +23,7 @@ from snapshots.models import SHOWN_FACTS, Encoding, Fact
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
-    from schema.revisions.package import Package, Stack
+    from schema.revisions.package import RevisionPackage, Stack
     from schema.revisions.revision import Revision
 
 
@@ -99,7 +99,7 @@ SPECS_ARGUMENTS = {
 LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
-LazyPackage = Annotated["Package", strawberry.lazy("schema.revisions.package")]
+LazyPackage = Annotated["RevisionPackage", strawberry.lazy("schema.revisions.package")]
 LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.package")]
 
 
@@ -107,11 +107,6 @@ def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     """An opaque, stable id."""
     ref, texts = specs.loaded.info.ref, specs.loaded.frame.hashes.texts_at(specs.numbers)
     return [node_id("Spec", ref, text) for text in texts]
-
-
-def _versions(specs: "SpecRows") -> list[list[str]]:
-    """The version that was built, as a list with one item."""
-    return [[version] for version in specs.loaded.frame.version.values_at(specs.numbers)]
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
@@ -139,7 +134,7 @@ def _stack_names(specs: "SpecRows") -> Sequence[Any]:
     )
 
 
-def _stack_nodes(specs: "SpecRows") -> many.Sublists | many.NullableObjects:
+def _stacks(specs: "SpecRows") -> many.Sublists | many.NullableObjects:
     """The stacks that contain it, ordered by name; null if the source of the revision does not list
     stacks.
     """
@@ -157,8 +152,8 @@ def stacks_of_each(
     return many.Sublists.of(names, lambda joined: many.ColumnTable(stack, {"name": joined}))
 
 
-def _packages(specs: "SpecRows") -> Sequence["Package"]:
-    """Its package in the same revision."""
+def _packages(specs: "SpecRows") -> Sequence["RevisionPackage"]:
+    """Its package in the same revision; never null."""
     from schema.revisions.package import PackageRows
 
     return PackageRows(specs.loaded, specs.loaded.frame.package.codes[specs.numbers])
@@ -239,12 +234,11 @@ class SpecType(Node):
     row: strawberry.Private[int]
 
     id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=2))
-    versions: list[str] = many.for_many(_versions, cost=texts(14), is_fixed=True)
     short: str = many.for_many(_short_forms, cost=Cost(weight=30, num_bytes=500), is_fixed=True)
-    package: LazyPackage = many.for_many(_packages, is_fixed=True)
+    package: LazyPackage | None = many.for_many(_packages, is_fixed=True)
     stack_names: list[str] | None = many.for_many(_stack_names, cost=texts(400), is_fixed=True)
-    stack_nodes: list[LazyStack] | None = many.for_many(
-        _stack_nodes, cost=Cost(items=units.STACKS), is_fixed=True
+    stacks: list[LazyStack] | None = many.for_many(
+        _stacks, cost=Cost(items=units.STACKS), is_fixed=True
     )
     revision: LazyRevision = many.for_many(revisions_of)
     history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=units.SPANS_OF_EACH))
@@ -451,7 +445,9 @@ class UnknownNameType:
     """A name in a query that no revision has."""
 
     name: str = field("The name.")
-    nearest: list[str] = field("Names of similar packages, the most similar first.", texts(100))
+    nearest_names: list[str] = field(
+        "Names of similar packages, the most similar first.", texts(100)
+    )
 
 
 @gql.object_type
@@ -475,7 +471,24 @@ class SpecConnection(relay.Connection[SpecType]):
         assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
         if page.query is None or len(page.rows):
             return []
-        return page.loaded.unknown_names(page.query)  # type: ignore[return-value] # the same facts
+        return [
+            UnknownNameType(name=unknown.name, nearest_names=list(unknown.nearest))
+            for unknown in page.loaded.unknown_names(page.query)
+        ]
+
+
+def spec_connection(
+    loaded: LoadedRevision, rows: Rows, arguments: relay.PageArguments
+) -> SpecConnection:
+    """Return a page of some rows of a frame, in their order."""
+    hashes = loaded.frame.hashes
+
+    def find(cursor: str) -> int | None:
+        places = np.flatnonzero(rows == hashes.find(cursor))
+        return int(places[0]) if len(places) else None
+
+    part = relay.window_at(arguments, len(rows), find)
+    return SpecConnection(page=SpecPage(loaded, rows, part))
 
 
 def specs_field(
@@ -494,7 +507,7 @@ def specs_field(
         order_by: OrderArgument = None,
         *,
         page: relay.PageArguments,
-    ) -> SpecConnection:
+    ) -> SpecConnection | None:
         """Its specs, by default ordered by package, newest version first."""
         shown = spec_page(*scope(self, info), matching, filter, order_by, page)
         return SpecConnection(page=shown)

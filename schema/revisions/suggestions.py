@@ -72,7 +72,7 @@ def suggest_field(
     ref: OfRef = None,
     kinds: list[SuggestionKind] | None = None,
     first: FirstSuggestions = SUGGESTED_DEFAULT,
-) -> list[SuggestionType]:
+) -> list[SuggestionType] | None:
     """Return names and hashes that are similar to a text: the field ``Query.suggest``.
 
     Raises InvalidArgument, and the errors of History.resolve.

@@ -8,11 +8,12 @@ import msgspec
 import strawberry
 
 from schema.comparisons.changes import LoadedComparison
-from schema.comparisons.explanations import Cause
+from schema.comparisons.explanations import Cause, cause_connection
 from schema.context import Context, Info
 from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver
-from schema.revisions.spec import SpecRows, SpecType
+from schema.fields.cost import ArgumentCost, Cost, resolver
+from schema.node import Node, info_of_id, node_id
+from schema.revisions.spec import SpecConnection, spec_connection
 from snapshots.arrays import Rows
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.frames.suggestions import require_names
@@ -34,19 +35,20 @@ TWINS = Cost(
 )
 """A page of groups of twins; those of each stack and package are computed separately."""
 
-LISTED_DEFAULT = 20
-"""Default number of specs and causes in a list."""
-
-SPECS = Cost(weight=20, items=NumberArgument("first", default=LISTED_DEFAULT))
-CAUSES = Cost(weight=100, items=NumberArgument("first", default=LISTED_DEFAULT), each=5)
+SPECS = Cost(weight=20)
+CAUSES = Cost(weight=100, each=5)
 SAVED = Cost(weight=500)
 """The specs that would be saved are computed for all groups of a page at once."""
 
 
 class TwinsPage(msgspec.Struct, frozen=True, dict=True):
-    """The groups of a page, with the values that are computed for all of them at once."""
+    """The groups of a page, with the values that are computed for all of them at once.
+
+    ``scope`` has the stack and the package whose specs are considered; empty texts for all.
+    """
 
     comparison: LoadedComparison
+    scope: tuple[str, str]
     twins: Twins
     groups: Sequence[TwinGroup]
 
@@ -55,14 +57,9 @@ class TwinsPage(msgspec.Struct, frozen=True, dict=True):
         """The rows that would be equal to another row if the twins of each group were equal."""
         return self.twins.saved(self.groups)
 
-    def causes(self, numbers: Sequence[int], first: int) -> list[Cause]:
-        """Return the first of some causes."""
-        relay.check_size("first", first)
-        return [Cause(comparison=self.comparison, number=number) for number in numbers[:first]]
-
 
 @gql.object_type
-class TwinGroupType:
+class TwinGroupType(Node):
     """Specs with the same name, version, variants and architecture, but different hashes.
 
     - num_specs: Number of specs in the group.
@@ -71,13 +68,39 @@ class TwinGroupType:
     shown: strawberry.Private[TwinsPage]
     place: strawberry.Private[int]
 
+    @classmethod
+    def of_id(
+        cls, context: Context, ref: str, stack: str, package: str, hash: str
+    ) -> "TwinGroupType | None":
+        """Return the group whose first spec has a hash, in a revision, its stack or a package."""
+        info = info_of_id(context, ref)
+        if info is None:
+            return None
+        twins = context.twins(info, stack or None, package or None)
+        place = twins.find(hash)
+        if place is None:
+            return None
+        return cls(
+            shown=_twins_page(context, info, (stack, package), twins, place, place + 1), place=0
+        )
+
+    @resolver()
+    def id(self) -> strawberry.ID:
+        """An opaque, stable id."""
+        return node_id("TwinGroup", self.shown.comparison.head.ref, *self.shown.scope, self.hash)
+
+    @property
+    def hash(self) -> str:
+        """The hash of the first spec of the group."""
+        return self.shown.comparison.after.frame.hashes.at(int(self.group.rows[0]))
+
     @property
     def group(self) -> TwinGroup:
         """The group."""
         return self.shown.groups[self.place]
 
     @resolver()
-    def package(self) -> str:
+    def name(self) -> str:
         """The package's name."""
         return self.shown.comparison.after.frame.package.at(int(self.group.rows[0]))
 
@@ -88,21 +111,20 @@ class TwinGroupType:
 
     num_specs = many.attribute("group.rows", int, make=len)
 
-    @resolver(SPECS)
-    def specs(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[SpecType]:
+    @relay.connection_field(SPECS)
+    def specs(self, *, page: relay.PageArguments) -> SpecConnection | None:
         """The specs of the group: first the one on which the most specs of the revision depend,
         directly or indirectly, then the others ordered by hash.
         """
-        relay.check_size("first", first)
-        rows = self.group.rows[:first]
-        return SpecRows(self.shown.comparison.after, rows)  # type: ignore[return-value]
+        return spec_connection(self.shown.comparison.after, self.group.rows, page)
 
-    @resolver(CAUSES)
-    def causes(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[Cause]:
+    @relay.connection_field(CAUSES)
+    def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """The causes of the differences between the first spec and the others, those that explain
         the most twins first.
         """
-        return self.shown.causes(self.shown.twins.causes_of(self.group), first)
+        numbers = self.shown.twins.causes_of(self.group)
+        return cause_connection(self.shown.comparison, numbers, page)
 
     @resolver(SAVED)
     def num_saved(self) -> int:
@@ -125,13 +147,14 @@ class TwinGroupConnection(relay.Connection[TwinGroupType]):
 
     shown: strawberry.Private[TwinsPage]
 
-    @resolver(CAUSES)
-    def causes(self, first: relay.FirstArgument = LISTED_DEFAULT) -> list[Cause]:
+    @relay.connection_field(CAUSES)
+    def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """Why specs are built more than once, the causes that explain the most twins first. Each
         twin has one main cause, so `numSpecs` adds up to `numSaved`. Causes have no direction:
         `before` and `after` are in natural order.
         """
-        return self.shown.causes(range(len(self.shown.twins.explanation.causes)), first)
+        numbers = range(len(self.shown.twins.explanation.causes))
+        return cause_connection(self.shown.comparison, numbers, page)
 
     @resolver()
     def num_saved(self) -> int:
@@ -152,6 +175,18 @@ def twins_comparison(context: Context, info: RevisionInfo, twins: Twins) -> Load
     return LoadedComparison(info, info, context, explained=twins.explanation)
 
 
+def _twins_page(
+    context: Context,
+    info: RevisionInfo,
+    scope: tuple[str, str],
+    twins: Twins,
+    start: int,
+    stop: int,
+) -> TwinsPage:
+    comparison = twins_comparison(context, info, twins)
+    return TwinsPage(comparison, scope, twins, twins[start:stop])
+
+
 @relay.connection_field(TWINS)
 def twins_field(
     self: "Revision",
@@ -160,7 +195,7 @@ def twins_field(
     package: str | None = None,
     *,
     page: relay.PageArguments,
-) -> TwinGroupConnection:
+) -> TwinGroupConnection | None:
     """The groups of specs that are built more than once, ordered by the number of specs that
     depend, directly or indirectly, on a spec of the group other than its first. With `stack` or
     `package`, only its specs are considered, not their dependencies.
@@ -172,8 +207,8 @@ def twins_field(
     require_names([frame], stack, package)
     twins = info.context.twins(self.info, stack, package)
     part = relay.window_at(page, len(twins), twins.find)
-    comparison = twins_comparison(info.context, self.info, twins)
-    shown = TwinsPage(comparison, twins, twins[part.start : part.stop])
+    scope = stack or "", package or ""
+    shown = _twins_page(info.context, self.info, scope, twins, part.start, part.stop)
     groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
-    cursors = [frame.hashes.at(int(group.rows[0])) for group in shown.groups]
+    cursors = [group.hash for group in groups]
     return TwinGroupConnection(page=relay.ListPage([part], groups, cursors), shown=shown)

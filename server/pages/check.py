@@ -307,9 +307,9 @@ def address_of(specs: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
 
 _MISSING_COLUMNS = {
     **{name: (name,) for name in ("hash", "name", "version", "isRoot", "cause", "reason")},
-    "lastSeen": ("lastSeen", "tag"),
+    "lastSeen": ("lastSeen", "tagName"),
     "lastSeenAt": ("lastSeen", "takenAt"),
-    "goneIn": ("goneIn", "tag"),
+    "goneIn": ("goneIn", "tagName"),
     "goneInAt": ("goneIn", "takenAt"),
     "nearest": ("nearest", "hash"),
 }

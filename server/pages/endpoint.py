@@ -216,7 +216,7 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
 
         async def make() -> PageResponse:
             answered = await context.runner.answered(request)
-            if not page.has_subject(answered.data):
+            if not page.has_subject(answered):
                 return await self._missing(scope, parameters, answered)
             body = await context.runner.lanes.light.run(
                 lambda: context.renderer.page(

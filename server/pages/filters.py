@@ -223,8 +223,8 @@ def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
     }
     taken = [_seconds(point["takenAt"]) for point in points]
     # In the first revision all specs are new: its bar would make the others invisible.
-    added = [0, *(point["specsAdded"] for point in points[1:])]
-    removed = [0, *(point["specsRemoved"] for point in points[1:])]
+    added = [0, *(point["numSpecsAdded"] for point in points[1:])]
+    removed = [0, *(point["numSpecsRemoved"] for point in points[1:])]
     box = {"width": WIDTH, "height": HEIGHT}
     drawn: dict[str, Any] = {
         name: line(values, times=taken, **box) for name, values in columns.items()
@@ -373,13 +373,13 @@ def install_commands(revision: Data) -> Mapping[str, str]:
     They are quoted for a POSIX shell.
     """
     spec, source = revision["spec"], revision["source"]
-    mirror = mirror_of(source["kind"], source["location"], spec["tarball"])
+    mirror = mirror_of(source["kind"].lower(), source["location"], spec["tarball"])
     commands = {
         "install": f"spack install --cache-only {quote('/' + spec['hash'])}",
         "install_alike": f"spack install --cache-only {quote(spec['short'])}",
     }
     if mirror is not None:
-        commands["add_mirror"] = f"spack mirror add {quote(revision['tag'])} {quote(mirror)}"
+        commands["add_mirror"] = f"spack mirror add {quote(revision['tagName'])} {quote(mirror)}"
     return commands
 
 
@@ -430,7 +430,7 @@ def twins_causes(causes: Iterable[Data]) -> list[tuple[str, int]]:
 
 def undirected_title(cause: Data) -> str:
     """Return the title of a cause of twins, without a direction."""
-    sides = cause["package"], cause["before"], cause["after"]
+    sides = cause["packageName"], cause["valueBefore"], cause["valueAfter"]
     name = CauseName(CauseKind[cause["kind"]], *sides)
     return vocabulary.twins_title(name)
 
@@ -439,7 +439,7 @@ def by_cause(specs: Iterable[Data]) -> list[list[Data]]:
     """Return specs grouped by their causes, the largest group first."""
     specs_of: dict[str, list[Data]] = {}
     for spec in specs:
-        specs_of.setdefault(spec["cause"]["title"], []).append(spec)
+        specs_of.setdefault(spec["mainCause"]["title"], []).append(spec)
     return sorted(specs_of.values(), key=len, reverse=True)
 
 
@@ -466,7 +466,7 @@ def coverage_matrix(nodes: Iterable[Data]) -> CoverageMatrix:
     by_row: dict[tuple[str, ...], dict[str, Any]] = {}
     for node in nodes:
         column, *others = node["values"] or [""]
-        by_row.setdefault((node["package"], *others), {})[column] = node
+        by_row.setdefault((node["packageName"], *others), {})[column] = node
     rows: list[tuple[tuple[str, ...], Cells]] = []
     columns: set[str] = set()
     for names, cells in by_row.items():

@@ -3,12 +3,11 @@
 ``check.py`` has those with forms of lock files.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from server.pages.documents import PageDocument, document
+from server.pages.documents import DocumentAnswer, PageDocument, document
 
 _MEDIA_TYPES = {
     "html": b"text/html; charset=utf-8",
@@ -55,12 +54,18 @@ class Page(msgspec.Struct, frozen=True):
         """The Content-Type of the page."""
         return _MEDIA_TYPES[self.template_name.rpartition(".")[2]]
 
-    def has_subject(self, data: Mapping[str, Any]) -> bool:
-        """Return whether an answer has the page's subject; a refused document has no data."""
-        value: Any = data or None
+    def has_subject(self, answered: DocumentAnswer) -> bool:
+        """Return whether an answer has the page's subject, and a part of it that is the table.
+
+        A refused document has no data.
+        """
+        value: Any = answered.data or None
         for name in self.subject.split(".") if self.subject else ():
             value = value.get(name) if value else None
-        return value is not None
+        table = self.table.split(".")
+        is_needed = not self.subject or table[0] == self.subject.split(".")[0]
+        failed = is_needed and any(error.get("path") == table for error in answered.errors)
+        return value is not None and not failed
 
 
 COMPARISON = "/compare/{base}...{head}"
@@ -81,7 +86,7 @@ PAGES = (
     Page("/series/{name}/causes", "series_causes", "series.causes", table="series.causes"),
     Page("/search", "search", "revision", table="found.specs"),
     Page("/packages", "packages", "packages", table="packages"),
-    Page("/packages/{name}", "catalog_package", "package", table="package.history.entries"),
+    Page("/packages/{name}", "catalog_package", "package", table="package.seriesPackage.entries"),
     Page("/packages/{name}/availability", "availability", "package"),
     Page("/r/{ref}", "revision", "revision", table="revision.packages"),
     Page("/r/{ref}/packages/{name}", "package", "revision.package", table="revision.package.specs"),

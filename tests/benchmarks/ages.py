@@ -153,20 +153,22 @@ _AWAY = 8
 _LIST = '{revision(ref:"develop"){specs(first:1000){totalCount nodes{hash name version}}}}'
 _COMPARE = (
     '{compare(base:"develop~NUMBER",head:"develop"){'
-    "summary{specsAdded specsRemoved packagesUpgraded specsRebuilt coverageLost}"
+    "summary{numSpecsAdded numSpecsRemoved numPackagesUpgraded numSpecsRebuilt numCellsLost}"
     "specs(first:10){nodes{kind reason hash name}} causes(first:5){nodes{kind}}}}"
 )
-_HASH = '{hash(hash:"HASH"){spans{reasonCame first{tag takenAt} goneIn{tag}}}}'
+_HASH = '{hash(hash:"HASH"){spans{reasonCame first{tagName takenAt} goneIn{tagName}}}}'
 _PACKAGE = (
     '{series(name:"develop"){package(name:"NAME"){firstSeen{takenAt} lastSeen{takenAt} '
-    "entries(first:10){totalCount nodes{kind specsAdded reasons{reason numSpecs} "
+    "entries(first:10){totalCount nodes{kind numSpecsAdded reasons{reason numSpecs} "
     "revision{takenAt}}}}}}"
 )
 _SERIES = (
     '{series(name:"develop"){latest{numSpecs} '
-    "revisions(first:10){totalCount nodes{tag takenAt confirmedAt numSpecs}}}}"
+    "revisions(first:10){totalCount nodes{tagName takenAt confirmedAt numSpecs}}}}"
 )
-_REVISIONS = "{revisions(first:10){nodes{tag takenAt digest numSpecs}} tags{name latest{takenAt}}}"
+_REVISIONS = (
+    "{revisions(first:10){nodes{tagName takenAt digest numSpecs}} tags{name latest{takenAt}}}"
+)
 
 LONGER = (
     "a package's history",
@@ -194,7 +196,7 @@ def _requests(folder: Path) -> dict[str, list[str]]:
         "a package's history": [_PACKAGE.replace("NAME", it) for it in names],
         "the newest of a series": [_SERIES],
         "the newest of all revisions": [_REVISIONS],
-        "all points of the growth": ['{series(name:"develop"){growth{specsAdded}}}'],
+        "all points of the growth": ['{series(name:"develop"){growth{numSpecsAdded}}}'],
         "page /": ["/"],
         "page of a series": ["/series/develop"],
         "page of what changed": ["/compare/develop~1...develop"],

@@ -37,7 +37,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
     for name, text in OF_COMPARISON.items():
         queries[name] = f'{{ compare(base: "{base}", head: "{head}") {{ {text} }} }}'
     queries |= {name: f"{{ {text} }}" for name, text in OF_CATALOG.items()} | DOCUMENTS
-    check = f'compare(base: "{base}", head: "{head}") {{ check(rules: $rules) {{ passed }} }}'
+    check = f'compare(base: "{base}", head: "{head}") {{ check(rules: $rules) {{ hasPassed }} }}'
     queries |= dict.fromkeys(RULES, f"query($rules: [JSON!]!) {{ {check} }}")
     turns = {
         name if name.startswith("unit: ") else f"cachelog: {name}": partial(

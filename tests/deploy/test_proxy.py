@@ -85,7 +85,7 @@ def immutable_query(client: httpx.Client) -> str:
     """Return a query whose response is immutable, as it names revisions by their refs."""
     revisions = get(client, "{ revisions(first: 2) { nodes { ref } } }").json()
     head, base = (revision["ref"] for revision in revisions["data"]["revisions"]["nodes"])
-    return f'{{ compare(base: "{base}", head: "{head}") {{ summary {{ specsAdded }} }} }}'
+    return f'{{ compare(base: "{base}", head: "{head}") {{ summary {{ numSpecsAdded }} }} }}'
 
 
 # -- caching and forwarding

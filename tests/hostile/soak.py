@@ -48,7 +48,7 @@ _REVISION = """query($ref: String) { revision(ref: $ref) {
 } }"""
 _PAIR = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
   base { numSpecs } head { numSpecs }
-  summary { specsAdded specsRemoved specsChanged specsUnchanged }
+  summary { numSpecsAdded numSpecsRemoved numSpecsChanged numSpecsUnchanged }
 } }"""
 _TAGS = "{ tags { name latest { digest } } revisions(first: 1000) { nodes { digest } } }"
 
@@ -115,10 +115,10 @@ class _Client:
         base, head = self._chance.choices(digests, k=2)
         it = self._ask(_PAIR, {"base": base, "head": head})["compare"]
         summary = it["summary"]
-        kept = summary["specsChanged"] + summary["specsUnchanged"]
-        if kept + summary["specsAdded"] != it["head"]["numSpecs"]:
+        kept = summary["numSpecsChanged"] + summary["numSpecsUnchanged"]
+        if kept + summary["numSpecsAdded"] != it["head"]["numSpecs"]:
             self.errors.append(f"inconsistent: {summary} does not add up to head")
-        if kept + summary["specsRemoved"] != it["base"]["numSpecs"]:
+        if kept + summary["numSpecsRemoved"] != it["base"]["numSpecs"]:
             self.errors.append(f"inconsistent: {summary} does not add up to base")
 
     def _tags(self) -> None:

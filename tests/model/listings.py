@@ -79,7 +79,7 @@ def spec_json(spec: Spec) -> Json:
         to_camel_case(name): list(value) if isinstance(value, tuple) else value
         for name, value in values.items()
     }
-    return {**facts, "versions": [spec.version], "short": spec.short}
+    return {**facts, "short": spec.short}
 
 
 def _has_compiler(spec: Spec, compilers: Sequence[str]) -> bool:
@@ -132,8 +132,8 @@ def coverage_json(specs: Iterable[Spec]) -> list[Json]:
     return [{"values": list(cell), "numSpecs": counted[cell]} for cell in cells]
 
 
-def dependents_json(name: str, specs: Sequence[Spec]) -> list[Json] | None:
-    """Return the dependents of a package, those with most specs first; None if none is stated."""
+def dependent_packages_json(name: str, specs: Sequence[Spec]) -> list[Json] | None:
+    """Return the packages that depend on one, those with most specs first; None if unknown."""
     if all(spec.dependencies is None for spec in specs):
         return None
     hashes = {spec.hash for spec in specs if spec.name == name}
@@ -141,7 +141,7 @@ def dependents_json(name: str, specs: Sequence[Spec]) -> list[Json] | None:
         spec.name for spec in specs if hashes & {edge.hash for edge in spec.dependencies or ()}
     )
     ordered = sorted(counted, key=lambda name: (-counted[name], name))
-    return [{"name": name, "numSpecs": counted[name]} for name in ordered]
+    return [{"value": name, "numSpecs": counted[name]} for name in ordered]
 
 
 def package_json(name: str, specs: Sequence[Spec]) -> Json:
@@ -149,7 +149,7 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
     mine = [spec for spec in specs if spec.name == name]
     values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
     stacks = values["stacks"] if num_stacks(specs) is not None else None
-    of_stacks = [{"stack": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")]
+    of_stacks = [{"value": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")]
     return {
         "name": name,
         "versions": values["versions"][::-1],
@@ -158,12 +158,12 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "platforms": values["platforms"],
         "targets": values["targets"],
         "stackNames": stacks,
-        "stackNodes": stack_nodes(stacks),
+        "stacks": stack_nodes(stacks),
         "numSpecs": len(mine),
         "totalSize": total_size(mine),
         "stackCounts": None if stacks is None else of_stacks,
         "coverage": coverage_json(mine),
-        "dependents": dependents_json(name, specs),
+        "dependentPackages": dependent_packages_json(name, specs),
     }
 
 

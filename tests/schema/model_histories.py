@@ -12,7 +12,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
 from snapshots.models import Spec
 from tests.model.histories import HistoryQueries
-from tests.schema.worlds import SOURCE, State, World, opened, shown
+from tests.schema.worlds import SOURCE, State, World, counts, opened, shown
 from tests.snapshots.factories import a_spec, day
 
 
@@ -69,24 +69,24 @@ LINES = (
 
 HASHES = sorted({spec.hash for _, _, specs in LINES for spec in specs})
 
-REVISION = "{ tag digest }"
+REVISION = "{ tagName digest }"
 SPAN = (
-    f"series seriesNode {{ name }} first {REVISION} last {REVISION} "
+    f"series {{ name }} first {REVISION} last {REVISION} "
     f"isCurrent reasonCame reasonGone goneIn {REVISION}"
 )
 HASH = f"id hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
 ENTRY = (
-    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
-    "versionsRemoved specsAdded specsRemoved specsChanged reasons { reason numSpecs }"
+    f"id revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
+    "versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged reasons { reason numSpecs }"
 )
 PACKAGE = (
     f"id name series {{ name }} firstSeen {REVISION} lastSeen {REVISION} isCurrent "
     f"entries(first: 1000) {{ totalCount nodes {{ {ENTRY} }} edges {{ cursor node {{ kind }} }} }}"
 )
 POINT = (
-    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} tag takenAt numSpecs "
-    "numPackages numKnownStacks totalSize specsAdded specsRemoved specsChanged "
-    "specsRebuilt specsReplaced packagesAdded packagesRemoved"
+    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} takenAt numSpecs "
+    "numPackages numStacks totalSize numSpecsAdded numSpecsRemoved numSpecsChanged "
+    "numSpecsRebuilt numSpecsReplaced numPackagesAdded numPackagesRemoved"
 )
 HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
 HISTORY_OF_PACKAGE = (
@@ -103,15 +103,15 @@ HOLDING = (
     f"revisionsHolding(hashes: $hashes, series: $series) {{ totalCount nodes {REVISION} }} }}"
 )
 IN_SERIES = (
-    "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tag } "
-    "lastSeen { digest tag } goneIn { digest tag }"
+    "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tagName } "
+    "lastSeen { digest tagName } goneIn { digest tagName }"
 )
-CATALOG_PACKAGE = f"name isGone best {{ {IN_SERIES} }} inSeries {{ {IN_SERIES} }}"
+CATALOG_PACKAGE = f"id name isGone best {{ {IN_SERIES} }} inSeries {{ {IN_SERIES} }}"
 SERIES = """{
-  allSeries { id name latest { tag } revisions { totalCount nodes { tag } } }
+  allSeries { id name latest { tagName } revisions { totalCount nodes { tagName } } }
   tags {
-    series seriesNode { name }
-    latest { tagNode { series } seriesNode { name } }
+    series { name }
+    latest { tag { series { name } } series { name } }
   }
 }"""
 ALL_PACKAGES = (
@@ -120,7 +120,7 @@ ALL_PACKAGES = (
 )
 ONE_PACKAGE = (
     "query($name: String!, $series: String) { mainSeries { name } package(name: $name) "
-    f"{{ {CATALOG_PACKAGE} history(series: $series) {{ name series {{ name }} }} }} }}"
+    f"{{ {CATALOG_PACKAGE} seriesPackage(series: $series) {{ name series {{ name }} }} }} }}"
 )
 
 
@@ -130,8 +130,8 @@ def hash_json(past: HistoryQueries, text: str) -> dict[str, Any] | None:
     if history is None:
         return None
     spans = [
-        shown(span, "series first last is_current reason_came reason_gone gone_in")
-        | {"seriesNode": {"name": span.series}}
+        shown(span, "first last is_current reason_came reason_gone gone_in")
+        | {"series": {"name": span.series}}
         for span in history.spans
     ]
     own = {"id": node_id("HashHistory", text), "hash": text, "spans": spans}
@@ -145,8 +145,10 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
     if timeline is None:
         return None
     nodes = [
-        shown(entry, "kind versions_added versions_removed specs_added specs_removed specs_changed")
+        shown(entry, "kind versions_added versions_removed")
+        | counts(entry, "specs_added specs_removed specs_changed")
         | {
+            "id": node_id("PackageHistoryEntry", series, entry.head.ref, name),
             "revision": shown(entry, "head")["head"],
             "comparison": entry.base and shown(entry, "base head"),
             "reasons": [
@@ -161,7 +163,7 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
         {"cursor": entry.head.ref, "node": {"kind": entry.kind.name}} for entry in timeline.entries
     ]
     return shown(timeline, "name first_seen last_seen") | {
-        "id": node_id("PackageHistory", series, name),
+        "id": node_id("SeriesPackage", series, name),
         "series": {"name": series},
         "isCurrent": timeline.last_seen == past.history.of_series(series)[0],
         "entries": {"totalCount": len(nodes), "nodes": nodes, "edges": edges},
@@ -171,17 +173,17 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
 def growth_json(past: HistoryQueries, series: str) -> list[dict[str, Any]]:
     """Return the expected value of POINT for each revision of a series."""
     return [
-        shown(step.head, "tag taken_at num_specs num_packages total_size")
-        | shown(
+        shown(step.head, "taken_at num_specs num_packages total_size")
+        | counts(
             past.counts(step.pair),
             "specs_added specs_removed specs_changed packages_added packages_removed",
         )
         | {
             "revision": shown(step, "head")["head"],
             "comparison": step.base and shown(step, "base head"),
-            "numKnownStacks": step.head.known_stacks,
-            "specsRebuilt": past.counts(step.pair).reasons.get(SpecChangeReason.REBUILT, 0),
-            "specsReplaced": past.counts(step.pair).reasons.get(SpecChangeReason.REPLACES, 0),
+            "numStacks": step.head.known_stacks,
+            "numSpecsRebuilt": past.counts(step.pair).reasons.get(SpecChangeReason.REBUILT, 0),
+            "numSpecsReplaced": past.counts(step.pair).reasons.get(SpecChangeReason.REPLACES, 0),
         }
         for step in past.history.neighbours(series)
     ]

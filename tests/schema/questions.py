@@ -6,14 +6,15 @@ from tests.model.listings import PLAIN_FACTS
 from tests.schema import model_histories
 
 REVISION = """fragment R on Revision {
-  id tag tagNode { name } digest takenAt confirmedAt publishedAt numPackages
-  numSpecs numKnownStacks
+  id tagName tag { name } digest takenAt confirmedAt publishedAt numPackages
+  numSpecs numStacks
   totalSize numProven unproven { reason numSpecs }
-  source { kind location version importer synthetic }
+  source { kind location version importer isSynthetic }
 }"""
 REVISIONS = f"""query($tag: String) {{
-  tags {{ id name series latest {{ ...R }} revisions {{ totalCount nodes {{ digest }} }} }}
-  tag(name: "develop") {{ name series }}
+  tags {{ id name series {{ name }} latest {{ ...R }}
+    revisions {{ totalCount nodes {{ digest }} }} }}
+  tag(name: "develop") {{ name series {{ name }} }}
   revisions(tag: $tag) {{
     totalCount pageInfo {{ hasNextPage hasPreviousPage startCursor endCursor startIndex }}
     nodes {{ ...R previous {{ id }} next {{ id }} }} edges {{ cursor node {{ id }} }}
@@ -27,22 +28,21 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
     }
   }
 }
-fragment P on Package {
+fragment P on RevisionPackage {
   name versions compilers operatingSystems platforms targets stackNames
-  stackNodes { name } numSpecs totalSize
-  stackCounts { stack numSpecs }
+  stacks { name } numSpecs totalSize
+  stackCounts { value numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
-  dependents(first: 100) { name numSpecs }
+  dependentPackages(first: 100) { value numSpecs }
 }"""
-SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} versions short }}"
+SPEC = f"fragment S on Spec {{ {' '.join(map(to_camel_case, PLAIN_FACTS))} short }}"
 SPECS = f"""query($ref: String!, $hash: String!) {{
   spec(hash: $hash) {{ hash }}
   revision(ref: $ref) {{
     spec(hash: $hash) {{ ...S id package {{ name }} revision {{ digest }} }}
-    matches(query: "@:") {{ totalCount }}
     specs(first: 1000) {{
-      totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearest }}
-      nodes {{ ...S stackNames stackNodes {{ name }} package {{ name numSpecs }} }}
+      totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearestNames }}
+      nodes {{ ...S stackNames stacks {{ name }} package {{ name numSpecs }} }}
       edges {{ cursor node {{ hash }} }}
       facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
         operatingSystems {{ ...F }} platforms {{ ...F }} targets {{ ...F }} stacks {{ ...F }} }}
@@ -51,7 +51,7 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
 }} fragment F on FacetCount {{ value numSpecs }} {SPEC}"""
 STACKS = """query($ref: String!, $name: String!) {
   revision(ref: $ref) {
-    stackNodes { ...T }
+    stacks { ...T }
     stack(name: $name) {
       ...T id revision { digest } packages { nodes { name } } specs(first: 1000) { nodes { hash } }
     }
@@ -62,9 +62,10 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
   compare(base: $base, head: $head) {{
     id base {{ digest }} head {{ digest }} baseStack headStack leftOut releaseNotes
     summary {{
-      packagesAdded packagesRemoved packagesUpgraded packagesDowngraded packagesVersionsChanged
-      packagesBuildsChanged packagesMoreBuilds packagesFewerBuilds packagesChanged packagesUnchanged
-      specsAdded specsRemoved specsChanged specsUnchanged binariesReplaced
+      numPackagesAdded numPackagesRemoved numPackagesUpgraded numPackagesDowngraded
+      numPackagesVersionsChanged numPackagesBuildsChanged numPackagesMoreBuilds
+      numPackagesFewerBuilds numPackagesChanged numPackagesUnchanged
+      numSpecsAdded numSpecsRemoved numSpecsChanged numSpecsUnchanged numBinariesReplaced
       numStacksAdded numStacksRemoved
       numPackagesBefore numPackagesAfter numSpecsBefore numSpecsAfter
       numStacksBefore numStacksAfter totalSizeBefore totalSizeAfter totalSizeDelta
@@ -72,7 +73,8 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
     packages {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
       nodes {{
-        id name kind versionsAdded versionsRemoved specsAdded specsRemoved specsChanged sizeDelta
+        id name kind versionsAdded versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged
+        sizeDelta
         before {{ name numSpecs }} after {{ name numSpecs }} }}
     }}
     specs(first: 1000) {{
@@ -86,13 +88,13 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
   }}
 }}
 fragment T on StackChange {{
-  id name kind numSpecsBefore numSpecsAfter sizeDelta specsAdded specsRemoved packagesAdded
-  packagesRemoved
+  id name kind numSpecsBefore numSpecsAfter sizeDelta numSpecsAdded numSpecsRemoved
+  addedPackageNames removedPackageNames
 }}
 {SPEC}"""
 CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
   compare(base: $base, head: $head) {
-    summary { specsRebuilt specsReplaced coverageLost coverageGained }
+    summary { numSpecsRebuilt numSpecsReplaced numCellsLost numCellsGained }
     causes(first: 20) {
       totalCount pageInfo { hasNextPage } edges { cursor node { id } }
       nodes { ...C together { id } numTogether specs(first: 50) { totalCount nodes { hash } }
@@ -106,57 +108,65 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
       id title
     }
     specs(first: 50) { nodes {
-      hash kind reason ambiguous whyAmbiguous counterpart { hash }
-      cause { title } causes { id title }
+      hash kind reason isAmbiguous whyAmbiguous counterpart { hash }
+      mainCause { title } involvedCauses { id title }
       path { name before { hash } after { hash } }
     } }
     coverage(by: $by, first: 100) {
       totalCount pageInfo { hasNextPage }
       edges { cursor node { values } }
-      nodes { kind package values numSpecs nearest { hash } }
+      nodes { kind packageName values numSpecs nearestSpecs { hash } }
     }
   }
 }
 fragment C on Cause {
-  id kind package before after title whyUnknown facts { path before after } numSpecs numInvolved
-  packages
+  id kind packageName valueBefore valueAfter title whyUnknown facts { path before after }
+  numSpecs numInvolved packageNames package { id name }
 }"""
-MAIN_CAUSES = """query($name: String!) { package(name: $name) { history { entries {
+MAIN_CAUSES = """query($name: String!) { package(name: $name) { seriesPackage { entries {
   pageInfo { hasNextPage } nodes {
   comparison { base { digest } head { digest } }
-  mainCauses { title kind package before after numSpecs }
+  mainCauses { title kind packageName valueBefore valueAfter numSpecs }
 } } } } }"""
 CHECK = """query($base: String!, $head: String!, $rules: [JSON!]!) {
   compare(base: $base, head: $head) { check(rules: $rules) {
-    passed
-    rules { name kind level passed message numBreaches
-      breaches(first: 10) { message package numSpecs spec { hash } } }
+    hasPassed
+    rules { name kind level hasPassed message numBreaches
+      breaches(first: 10) { message packageName numSpecs spec { hash } } }
   } }
 }"""
 OTHERS = """query($ids: [ID!]!) {
   node(id: "") { id }
   nodes(ids: $ids) {
-    ... on Package { id }
+    ... on RevisionPackage { id package { id } }
     ... on Spec { history { id } dependencies { nodes { hash } edges { cursor } } }
   }
   packages(first: 1) { edges { cursor node { name } } }
-  package(name: "a") { availability(target: "x86_64") { spans { comparison { id } } } }
+  package(name: "a") {
+    best { package { id } }
+    availability(target: "x86_64") { spans { comparison { id } } }
+  }
   revision { lookup(specs: []) { found { hash } } }
 }"""
 EFFECT = """fragment E on CommitEffect {
-  commit { ...C } level takenBack causes { title } numSpecs numInvolved stacks comparison { id }
+  id commit { ...C } level isTakenBack causes(first: 5) { nodes { title } }
+  numSpecs numInvolved stackNames
+  comparison { id }
 }
 fragment C on Commit {
-  id oid committedAt subject url pullRequest { number url } packages stacks
-  spack { path before after } sweeping
+  id oid committedAt subject webUrl pullRequest { number webUrl }
+  changedPackageNames changedStackNames
+  spack { path before after } isSweeping
 }"""
 COMMITS = f"""query($base: String!, $head: String!) {{
   compare(base: $base, head: $head) {{
-    head {{ recipes {{ repository commit foundBy url }} }}
+    head {{ recipes {{ repository oid foundBy webUrl }} }}
     commits(first: 9) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ level }} }} nodes {{ ...E }}
     }}
-    causes(first: 9) {{ nodes {{ title numSpecs numInvolved commits {{ ...E }} }} }}
+    causes(first: 9) {{
+      nodes {{ title numSpecs numInvolved commits(first: 3) {{ nodes {{ ...E }} }} }}
+    }}
   }}
 }} {EFFECT}"""
 COMMIT = f"""query($oid: String!) {{
@@ -167,35 +177,41 @@ HOLES = """query($ref: String!, $after: String, $first: Int!) {
     totalCount numWhole numAffected numUnknown pageInfo { hasNextPage endCursor }
     edges { cursor node { hash } }
     nodes {
-      hash name version numAffected affected(first: $first) { hash } goneIn { tag takenAt }
+      hash name version numAffected affected(first: $first) { hash } goneIn { tagName takenAt }
     }
   } }
 }"""
 IMPACT = """query($ref: String!, $name: String!) {
   revision(ref: $ref) { package(name: $name) { impact {
-    numSpecs numPackages size sizeLabel stackCounts { stack numSpecs }
-    byTarget { value numSpecs }
-    outcome { numSpecs causes(first: 2) { title } comparison { base { tag } head { takenAt } } }
+    numSpecs numPackages size sizeLabel stackCounts { value numSpecs }
+    targetCounts { value numSpecs }
+    outcome {
+      numSpecs causes(first: 2) { nodes { title } }
+      comparison { base { tagName } head { takenAt } }
+    }
   } } }
 }"""
 TWINS = """query($ref: String!, $after: String) {
   revision(ref: $ref) { twins(first: 1, after: $after) {
     totalCount numSaved sizeSaved pageInfo { hasNextPage endCursor }
     edges { cursor node { version } }
-    causes(first: 3) {
-      id kind package before after title numSpecs numInvolved commits { level }
+    causes(first: 3) { nodes {
+      id kind packageName valueBefore valueAfter title numSpecs numInvolved
+      commits(first: 1) { nodes { level } }
       specs(first: 5) { nodes { id hash kind reason counterpart { hash } path { name } } }
-    }
+    } }
     nodes {
-      package version numSpecs specs { hash } causes { id title } numSaved sizeSaved
+      id name version numSpecs specs(first: 9) { nodes { hash } }
+      causes(first: 2) { nodes { id title } }
+      numSaved sizeSaved
     }
   } }
 }"""
 SERIES_CAUSES = """query($of: String!) {
   series(name: $of) {
     causes(first: 20, by: [PACKAGE, KIND]) {
-      totalCount pageInfo { hasNextPage } edges { cursor node { package } }
-      nodes { package kind numRevisions numSpecs numInvolved size
+      totalCount pageInfo { hasNextPage } edges { cursor node { packageName } }
+      nodes { packageName package { name } causeKind numRevisions numSpecs numInvolved size
         points(last: 50) { revision { digest } numSpecs numInvolved } }
     }
     byCommit: causes(first: 5, by: [COMMIT]) { nodes { commit { oid } numSpecs } }
@@ -209,8 +225,12 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
       name before { name hash version } after { hash } typesBefore typesAfter virtualsBefore
       virtualsAfter path { name before { hash } after { hash } }
     }
-    causes(first: 50) { id title kind package before after numSpecs facts { path } } numCauses
-    paths(first: 50) { cause { id } steps { name } }
+    causes(first: 50) {
+      totalCount
+      nodes {
+        id title kind packageName valueBefore valueAfter numSpecs facts { path } path { name }
+      }
+    }
     numSharedBelow numDifferingBelow numOnlyBelowBase numOnlyBelowHead
     differences(first: 100) { path before after }
   }
@@ -225,7 +245,9 @@ PLAN = """query(
     numSpecs numReused numExternal numToBuild sizeLabel unknownStacks
     toBuild(stack: $stack, first: 50) {
       totalCount pageInfo { hasNextPage } edges { cursor node { hash } }
-      nodes { hash name reason counterpart { hash } cause { title } after { version stackNames } }
+      nodes {
+        hash name reason counterpart { hash } mainCause { title } after { version stackNames }
+      }
     }
     comparison { id causes(first: 9) { totalCount nodes { title numSpecs } } }
   }

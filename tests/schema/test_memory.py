@@ -62,7 +62,7 @@ def test_aliases_are_not_retained(world: World) -> None:
 
 
 KINDS: dict[str, Callable[[int], str]] = {
-    "long": lambda number: f'{{ revision(ref: "{number}{"x" * 30_000}") {{ tag }} }}',
+    "long": lambda number: f'{{ revision(ref: "{number}{"x" * 30_000}") {{ tagName }} }}',
     "many fields": lambda number: fields(f"a{number}x{n}: __typename" for n in range(150)),
     "many errors": lambda number: fields(f"a{number}x{n}" for n in range(30)),
     "unreadable": lambda number: "{" * 500 + str(number),
@@ -147,9 +147,9 @@ def test_values_of_specs_are_not_retained(world: World) -> None:
     columns = context.load(world.newest.info).frame.columns.values()
 
     def num_retained(number: int) -> int:
-        selection = f"specs(first: {number}) {{ nodes {{ versions version stackNames }} }}"
+        selection = f"specs(first: {number}) {{ nodes {{ version variants stackNames }} }}"
         answer = api.execute(f"{{ revision {{ {selection} }} }}", context=world.context())
-        assert orjson.dumps(answer.body()).count(b"versions") == number
+        assert orjson.dumps(answer.body()).count(b"version") == number
         return sum(len(getattr(column, "_mapped", ())) for column in columns)
 
     assert num_retained(1) == num_retained(2) == num_retained(3)

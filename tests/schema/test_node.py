@@ -15,12 +15,16 @@ from tests.schema.worlds import SOURCE, World, comparison_id, demo_world, opened
 IDS = """query($base: String!, $head: String!) {
   series(name: "develop") { __typename id name package(name: "lib2") { __typename id name } }
   revision(ref: $head) {
-    __typename id tagNode { __typename id name }
+    __typename id tag { __typename id name }
     packages { nodes { __typename id name } }
     specs(first: 1000) { nodes { __typename id hash } edges { node { __typename id hash } } }
     first: specs(first: 1) { nodes { history { __typename id hash } } }
-    stackNodes { __typename id name }
+    stacks { __typename id name }
     package(name: "lib2") { __typename id name specs(first: 2) { nodes { __typename id hash } } }
+  }
+  package(name: "lib2") {
+    __typename id name
+    best { entries { nodes { __typename id revision { __typename id } } } }
   }
   compare(base: $base, head: $head) {
     __typename id
@@ -29,11 +33,14 @@ IDS = """query($base: String!, $head: String!) {
   }
 }"""
 FETCH = """fragment Facts on Node {
-  __typename id ... on Package { name } ... on Spec { hash } ... on Stack { name }
+  __typename id ... on RevisionPackage { name } ... on Spec { hash } ... on Stack { name }
   ... on Tag { name } ... on PackageChange { name } ... on StackChange { name }
-  ... on SpecChange { hash } ... on HashHistory { hash } ... on PackageHistory { name }
-  ... on Series { name }
+  ... on SpecChange { hash } ... on HashHistory { hash } ... on SeriesPackage { name }
+  ... on Series { name } ... on Package { name }
 } query($ids: [ID!]!) { nodes(ids: $ids) { ...Facts } }"""
+OTHERS = {"Cause", "Commit", "CommitEffect", "TwinGroup"}
+"""Types whose ids are tested with their fields."""
+
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
 
@@ -56,7 +63,7 @@ def refs_of(world: World) -> dict[str, str]:
 def test_objects_are_fetched_by_id(world: World) -> None:
     """Objects of all these types are equal, in the requested order, so no two share an id."""
     objects = objects_in(world.data(IDS, **refs_of(world)))
-    assert {one["__typename"] for one in objects} == {*Node.types} - {"Cause", "Commit"}
+    assert {one["__typename"] for one in objects} == {*Node.types} - OTHERS
     ids = [one["id"] for one in objects[::-1]]
     assert world.data(FETCH, ids=ids)["nodes"] == objects[::-1]
     for one in objects[:: len(objects) // 9]:
@@ -87,8 +94,8 @@ def test_unknown_id_is_null(world: World) -> None:
     ids = [
         node_id("Revision", unknown),
         node_id("Revision", "develop"),
-        node_id("Package", unknown, "zlib"),
-        node_id("Package", ref, "nope"),
+        node_id("RevisionPackage", unknown, "zlib"),
+        node_id("RevisionPackage", ref, "nope"),
         node_id("Spec", ref, "a" * 32),
         node_id("Spec", ref, "short"),
         node_id("Stack", ref, "nope"),
@@ -99,12 +106,16 @@ def test_unknown_id_is_null(world: World) -> None:
         node_id("SpecChange", ref, ref, "a" * 32),
         node_id("Tag", "nope"),
         node_id("Tag"),
-        node_id("Package", ref),
+        node_id("RevisionPackage", ref),
         node_id("Revision", ref, "more"),
         node_id("Series", "nope"),
         node_id("Series", "develop", "develop"),
-        node_id("PackageHistory", "develop", "nope"),
-        node_id("PackageHistory", "nope", "zlib"),
+        node_id("SeriesPackage", "develop", "nope"),
+        node_id("SeriesPackage", "nope", "zlib"),
+        node_id("PackageHistoryEntry", "develop", "nope", "zlib"),
+        node_id("Package", "nope"),
+        node_id("TwinGroup", ref, "", "", "a" * 32),
+        node_id("CommitEffect", ref, ref, "a" * 40, "+", ""),
         node_id("HashHistory", "7" * 32),
         node_id("HashHistory", world.newest.specs[0].hash[:12]),
     ]

@@ -135,7 +135,7 @@ LITERALS = (
         "nodes(ids: %s) { id }",
         "revisions(since: %s) { totalCount }",
         "revision { specs(filter: {stacks: %s}) { totalCount } }",
-        "revision { tag @skip(if: %s) }",
+        "revision { tagName @skip(if: %s) }",
     ],
 )
 def test_invalid_literals_are_client_errors(world: World, place: str, literal: str) -> None:
@@ -188,7 +188,7 @@ def test_errors_are_located_only_if_shown(world: World, monkeypatch: pytest.Monk
     [
         ("{ tagz { name } }", "Did you mean"),
         ("{ revision { specs(orderBy: {field: SIZ}) { totalCount } } }", "Did you mean"),
-        ('{ revision(ref: "devlop") { tag } }', "nearest"),
+        ('{ revision(ref: "devlop") { tagName } }', "nearest"),
         ('{ revision { specs(matching: "zlip") { totalCount } } }', "nearest"),
         (
             "query($v: SpecOrderField!) { revision { specs(orderBy: {field: $v}) "
@@ -310,7 +310,7 @@ def test_unavailable_catalog_is_one_line_in_the_log(
     outage = CatalogError("here", "the content is\nmissing")
     monkeypatch.setattr(ContentReader, "frame", Mock(side_effect=outage))
     broken = World(world.catalog, Library(world.catalog), world.states)
-    question = "{ a: revision { stackNodes { name } } b: revision { stackNodes { name } } }"
+    question = "{ a: revision { stacks { name } } b: revision { stacks { name } } }"
     with caplog.at_level(logging.ERROR, "cachelog.errors"):
         response = broken.ask(question)
     codes = [error["extensions"] for error in response["errors"]]

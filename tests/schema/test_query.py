@@ -32,18 +32,20 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
     """Return a revision with every field that is a value."""
     return {
         "id": revision_id(state.info),
-        "tag": state.info.tag,
-        "tagNode": {"name": state.info.tag},
+        "tagName": state.info.tag,
+        "tag": {"name": state.info.tag},
         "digest": state.info.digest,
         "takenAt": TAKEN[number],
         "confirmedAt": TAKEN[number],
         "publishedAt": state.info.published_at.isoformat().replace("+00:00", "Z"),
         "numPackages": len(listings.names(state.specs)),
         "numSpecs": len(state.specs),
-        "numKnownStacks": listings.num_stacks(state.specs),
+        "numStacks": listings.num_stacks(state.specs),
         "totalSize": listings.total_size(state.specs),
         "source": {
-            **{name: getattr(SOURCE, name) for name in SOURCE.__struct_fields__},
+            **{name: getattr(SOURCE, name) for name in ("version", "importer")},
+            "isSynthetic": SOURCE.synthetic,
+            "kind": SOURCE.kind.upper(),
             "location": "pages",  # only the last part of a local path
         },
         "numProven": None,
@@ -81,7 +83,9 @@ def test_queries_select_every_field() -> None:
 def test_tags_are_in_natural_order(world: World) -> None:
     """Develop first, then releases, then dated snapshots, newest first; each with its series."""
     data = world.data(questions.REVISIONS)
-    shown = [(tag["name"], tag["series"], tag["revisions"]["totalCount"]) for tag in data["tags"]]
+    shown = [
+        (tag["name"], tag["series"]["name"], tag["revisions"]["totalCount"]) for tag in data["tags"]
+    ]
     assert shown == [
         ("develop", "develop", 2),
         ("v0.22.1", "vX.Y.Z", 1),
@@ -93,7 +97,7 @@ def test_tags_are_in_natural_order(world: World) -> None:
         assert tag["latest"] == revision_json(world.states[number], number)
     digests = [node["digest"] for node in data["tags"][0]["revisions"]["nodes"]]
     assert digests == [world.states[5].info.digest, world.states[4].info.digest]
-    assert data["tag"] == {"name": "develop", "series": "develop"}
+    assert data["tag"] == {"name": "develop", "series": {"name": "develop"}}
     assert world.data('{ tag(name: "nope") { name } }') == {"tag": None}
 
 
@@ -201,7 +205,7 @@ def test_stacks_are_by_name_with_all_facts(world: World, number: int) -> None:
             "packages": {"nodes": [{"name": package} for package in listings.names(mine)]},
             "specs": {"nodes": [{"hash": spec.hash} for spec in mine]},
         }
-    assert revision["stackNodes"] == [listings.stack_json(name, state.specs) for name in names]
+    assert revision["stacks"] == [listings.stack_json(name, state.specs) for name in names]
     nothing = world.data(questions.STACKS, ref=state.info.digest, name="nope")
     assert nothing["revision"]["stack"] is None
 
@@ -223,7 +227,7 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
             listings.spec_json(spec)
             | {
                 "stackNames": list(spec.stacks),
-                "stackNodes": listings.stack_nodes(spec.stacks),
+                "stacks": listings.stack_nodes(spec.stacks),
                 "package": {"name": spec.name, "numSpecs": sizes[spec.name]},
             }
             for spec in specs

@@ -107,10 +107,15 @@ def shown(record: Any, paths: str) -> dict[str, Any]:
     }
 
 
+def counts(record: Any, names: str) -> dict[str, int]:
+    """Return attributes of a record that are numbers, by their names in the API: numSpecsAdded."""
+    return {to_camel_case(f"num_{name}"): getattr(record, name) for name in names.split()}
+
+
 def _shown(value: Any) -> Any:
     """Return a value as the API returns it: a revision as tag and digest, a member as its name."""
     if isinstance(value, RevisionInfo):
-        return {"tag": value.tag, "digest": value.digest}
+        return {"tagName": value.tag, "digest": value.digest}
     if isinstance(value, datetime):
         return rfc3339(value)
     if isinstance(value, tuple):

@@ -140,7 +140,7 @@ def test_stored_examples_follow_the_catalog(server: str, browser: webdriver.Chro
     )
     opened(browser, f"{server}/graphql")
     assert titles(browser) == EXAMPLE_TITLES
-    assert run_tab(browser, "Compare")["compare"]["summary"]["specsAdded"] > 0
+    assert run_tab(browser, "Compare")["compare"]["summary"]["numSpecsAdded"] > 0
     browser.find_element(By.CSS_SELECTOR, '[role=tab] button[title="Notes"]').click()
     WebDriverWait(browser, SECONDS).until(lambda _: "# mine" in shown(browser, QUERY))
     assert '"gone' in shown(browser, QUERY)

@@ -40,7 +40,7 @@ repository_in = cache(Repository)
 
 def repository(folder: Path, number: int) -> list[object]:
     """Add a commit to a repository of pages; return the arguments that import it."""
-    specs = [detail(hash_of(f"commit {number} {row}")) for row in range(SPECS)]
+    specs = [detail(hash_of(f"oid {number} {row}")) for row in range(SPECS)]
     repository_in(folder).commit({ZLIB: page(spec_details=specs)})
     return ["--git", folder]
 

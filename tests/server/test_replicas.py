@@ -28,7 +28,9 @@ OWN_HEADERS = {"date", "x-request-id"}
 SPECS = """query Page($ref: String!, $first: Int!) { revision(ref: $ref) { id digest
   specs(first: $first) { totalCount nodes { id hash name } pageInfo { hasNextPage endCursor } }
 } }"""
-HISTORY = '{series(name:"develop"){growth{specsAdded} package(name:"%s"){firstSeen{id tag}}}}'
+HISTORY = (
+    '{series(name:"develop"){growth{numSpecsAdded} package(name:"%s"){firstSeen{id tagName}}}}'
+)
 COMPARED = '{compare(base:"%s",head:"%s"){specs(first:9){totalCount nodes{kind}}}}'
 
 

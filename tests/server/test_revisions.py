@@ -89,7 +89,7 @@ def test_a_removed_revision_is_not_another_one(tmp_path: Path) -> None:
 
 def test_revisions_of_the_api(client: httpx.Client, history: History) -> None:
     """A ref leads to the revision that the list of revisions has."""
-    fields = "ref tag digest takenAt"
+    fields = "ref tagName digest takenAt"
     listed = data_of(client, f"{{ revisions(first: 9) {{ nodes {{ {fields} }} }} }}")
     nodes = listed["revisions"]["nodes"]
     assert [node["ref"] for node in nodes] == [revision.ref for revision in history.revisions]

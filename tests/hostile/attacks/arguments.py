@@ -75,7 +75,7 @@ def _many_pairs(target: Target) -> Request:
     fields = " ".join(
         f'a{i}:compare(base:"{base}",head:"{head}"){{...C}}' for i, (base, head) in enumerate(pairs)
     )
-    fragment = "fragment C on Comparison { summary { specsAdded } packages(first: 1000) { nodes "
+    fragment = "fragment C on Comparison { summary { numSpecsAdded } packages(first: 1000) { nodes "
     fragment += "{ versionsAdded versionsRemoved } } }"
     return query(f"query {fresh()} {{ {fields} }} {fragment}")
 

@@ -46,7 +46,7 @@ def _scopes(target: Target) -> Iterator[Request]:
 
 def _impacts(target: Target) -> Iterator[Request]:
     for size in (1_000, 100, 15, 3):
-        for fields in ("numSpecs", "outcome{numSpecs causes{title}}"):
+        for fields in ("numSpecs", "outcome{numSpecs causes{ nodes {title} }}"):
             yield about_revision(target, f"packages(first:{size}){{nodes{{impact{{{fields}}}}}}}")
 
 
@@ -63,8 +63,9 @@ ATTACKS = (
             "specs of causes, paths, dependencies": "causes(first:1000){nodes{specs(first:1000,"
             "involved:true){nodes{path{before{dependencies{nodes{spec{dependencies(transitive:true)"
             "{totalCount}}}}}after{short}}}}}}",
-            "specs of causes of specs": "causes(first:50){nodes{specs(first:20){nodes{causes{"
-            "specs(first:20){nodes{cause{specs(first:20){nodes{hash}}}}}}}}}}",
+            "specs of causes of specs": "causes(first:50){nodes{specs(first:20){nodes{"
+            "involvedCauses{"
+            "specs(first:20){nodes{mainCause{specs(first:20){nodes{hash}}}}}}}}}}",
             "coverage, searched": f'coverage(by:[{_ALL_DIMENSIONS}],search:"a"){{totalCount}}',
             "coverage by one, many times": f"coverage(by:[{'STACK ' * 900}],first:1){{totalCount}}",
         },

@@ -62,7 +62,7 @@ ATTACKS = (
         {
             "growth of contents": "growth{revision{specs{nodes{short}}}}",
             "growth of comparisons": "growth{comparison{causes{totalCount}}}",
-            "growth of growth": "growth{revision{seriesNode{" * 3 + "name" + "}}}" * 3,
+            "growth of growth": "growth{revision{series{" * 3 + "name" + "}}}" * 3,
             "causes x 2": aliased(2, "causes(first:50){nodes{points{numSpecs}}}"),
             "causes, all points": "causes(first:40){nodes{points(last:100){revision{id}}}}",
             "a package x 25": aliased(25, 'package(name:"zlib"){' + _ENTRIES + "}"),

@@ -52,7 +52,7 @@ ATTACKS = (
             "variants x 300": "packages(first:1000){nodes{specs(first:1000){nodes{"
             + aliased(300, "variants")
             + "}}}}",
-            "stacks x packages": "stackNodes{packages(first:1000){nodes{versions stackNames}}}",
+            "stacks x packages": "stacks{packages(first:1000){nodes{versions stackNames}}}",
             "there and back": "specs(first:1000){nodes{package{specs(first:1000){nodes{package"
             "{specs(first:1000){nodes{hash}}}}}}}}",
             "facets of each package": "packages(first:1000){nodes{specs(first:0){facets"

@@ -29,7 +29,7 @@ def _specs(target: Target, count: int, /, **facts: Any) -> list[dict[str, Any]]:
 # -- lookups
 
 _ALL = (
-    "found { hash } missing { hash lastSeen { tag } reason nearest { hash short } "
+    "found { hash } missing { hash lastSeen { tagName } reason nearest { hash short } "
     "differences { path before after } }"
 )
 
@@ -118,8 +118,8 @@ def _check(target: Target, rules: list[dict[str, Any]], first: int = 50) -> Requ
     head, *_, base = target.digests
     text = (
         f'query {fresh()}($r: [JSON!]!) {{ compare(base: "{base}", head: "{head}") '
-        "{ check(rules: $r) { passed rules { passed message numBreaches "
-        f"breaches(first: {first}) {{ message package numSpecs }} }} }} }} }}"
+        "{ check(rules: $r) { hasPassed rules { hasPassed message numBreaches "
+        f"breaches(first: {first}) {{ message packageName numSpecs }} }} }} }} }}"
     )
     return query(text, {"r": rules})
 

@@ -60,11 +60,11 @@ def _of_each_row(about: Callable[[Target, str], Request], rows: str, field: str)
 _FIELDS = (
     (about_revision, "specs(first:1000){nodes{%s}}", ("variants", "short", "id")),
     (about_revision, "specs(first:1000){edges{%s}}", ("cursor",)),
-    (about_revision, "packages(first:1000){nodes{%s}}", ("versions", "stackCounts{stack}")),
+    (about_revision, "packages(first:1000){nodes{%s}}", ("versions", "stackCounts{value}")),
     (
         about_pair,
         "specs(first:1000){nodes{%s}}",
-        ("reason", "cause{title packages}", "path{name before{short}after{short}}"),
+        ("reason", "mainCause{title packageNames}", "path{name before{short}after{short}}"),
     ),
 )
 

@@ -14,7 +14,7 @@ from tests.model.cells import coverage
 from tests.model.changes import added_reasons, counterparts, removed_reasons
 from tests.model.states import State
 from tests.schema import questions, worlds
-from tests.schema.worlds import World, shown
+from tests.schema.worlds import World
 
 ARM = ("ubuntu22.04", "neoverse_v2")
 LINK, BUILD = ("build", "link"), ("build",)
@@ -37,6 +37,8 @@ LATER = (
 BASE, HEAD = state_of(BUILDS), state_of(LATER)
 EARLIER = state_of((Build("new", "3.0"),))
 BY = ["STACK", "TARGET"]
+FACTS = {"package": "packageName", "before": "valueBefore", "after": "valueAfter"}
+"""The arguments that identify a cause of a kind, and the fields of their values."""
 
 
 def published(folder: Path, *states: State) -> World:
@@ -68,9 +70,10 @@ def test_causes(answer: Any, explained: Explanation) -> None:
     all_causes, nodes = explained.causes, answer["causes"]["nodes"]
     package = explained.comparison.head.package
     for number, cause in zip(all_causes.select(), nodes, strict=True):
-        assert (
-            shown(all_causes.name_of(number), "kind package before after").items() <= cause.items()
-        )
+        name = all_causes.name_of(number)
+        values = (name.kind.name, name.package, name.before, name.after)
+        assert tuple(map(cause.get, ("kind", *FACTS.values()))) == values
+        assert cause["package"]["name"] == name.package
         for field, involved, count in (
             ("specs", False, all_causes.num_specs(number)),
             ("involved", True, all_causes.num_involved(number)),
@@ -80,10 +83,10 @@ def test_causes(answer: Any, explained: Explanation) -> None:
             assert len(hashes) == count
         assert cause["specs"]["totalCount"] == cause["numSpecs"]
         assert cause["numInvolved"] == len(cause["involved"]["nodes"])
-        assert cause["packages"] == package.present(all_causes.rows_of(number))
+        assert cause["packageNames"] == package.present(all_causes.rows_of(number))
         together = [nodes[other]["id"] for other in all_causes.together_with(number)]
         assert [other["id"] for other in cause["together"]] == together
-        assert cause["package"] in cause["title"]
+        assert cause["packageName"] in cause["title"]
         assert cause["facts"]
         assert cause["whyUnknown"] is None
     assert [edge["node"] for edge in answer["causes"]["edges"]] == [
@@ -100,14 +103,14 @@ def test_each_changed_hash_is_explained(answer: Any) -> None:
     pairs = replaced | {before: after for after, before in replaced.items()}
     for change in answer["specs"]["nodes"]:
         if change["hash"] not in pairs:
-            assert (change["cause"], change["causes"], change["path"]) == (None, [], [])
+            assert (change["mainCause"], change["involvedCauses"], change["path"]) == (None, [], [])
             assert change["counterpart"] is None
             continue
         assert change["counterpart"]["hash"] == pairs[change["hash"]]
-        assert change["causes"][0]["title"] == change["cause"]["title"]
+        assert change["involvedCauses"][0]["title"] == change["mainCause"]["title"]
         path = change["path"]
         assert change["hash"] in (path[0]["before"]["hash"], path[0]["after"]["hash"])
-        assert path[-1]["name"] in change["cause"]["title"]
+        assert path[-1]["name"] in change["mainCause"]["title"]
 
 
 def test_coverage(answer: Any) -> None:
@@ -117,17 +120,17 @@ def test_coverage(answer: Any) -> None:
     assert nodes == [
         {
             "kind": "LOST" if cell.is_lost else "GAINED",
-            "package": cell.cell.package,
+            "packageName": cell.cell.package,
             "values": [*cell.cell.values],
             "numSpecs": cell.num_specs,
-            "nearest": [{"hash": key} for key in cell.nearest],
+            "nearestSpecs": [{"hash": key} for key in cell.nearest],
         }
         for cell in cells
     ]
     kinds = [node["kind"] for node in nodes]
     summary = answer["summary"]
-    assert kinds.count("LOST") == summary["coverageLost"] > 0
-    assert kinds.count("GAINED") == summary["coverageGained"] > 0
+    assert kinds.count("LOST") == summary["numCellsLost"] > 0
+    assert kinds.count("GAINED") == summary["numCellsGained"] > 0
 
 
 def test_cause_is_identified_by_its_facts(world: World, answer: Any) -> None:
@@ -136,7 +139,7 @@ def test_cause_is_identified_by_its_facts(world: World, answer: Any) -> None:
       compare(base: "develop~1", head: "develop") {
         cause(kind: $kind, package: $package, before: $before, after: $after) { id } } }"""
     for cause in answer["causes"]["nodes"]:
-        facts = {name: cause[name] for name in ("kind", "package", "before", "after")}
+        facts = {"kind": cause["kind"]} | {name: cause[field] for name, field in FACTS.items()}
         assert world.data(query, **facts)["compare"]["cause"] == {"id": cause["id"]}
         assert world.data(query, **facts | {"before": "x"})["compare"]["cause"] is None
 
@@ -147,7 +150,7 @@ def test_counts_add_up(answer: Any) -> None:
     for kind in answer["causeKinds"]:
         of_kind = [cause["numSpecs"] for cause in causes if cause["kind"] == kind["kind"]]
         assert (kind["numCauses"], kind["numSpecs"]) == (len(of_kind), sum(of_kind))
-    rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
+    rebuilt = summary["numSpecsRebuilt"] + summary["numSpecsReplaced"]
     assert sum(kind["numSpecs"] for kind in answer["causeKinds"]) == rebuilt > 0
     reasons = Counter(node["reason"] for node in answer["specs"]["nodes"])
     assert {reason["reason"]: reason["numSpecs"] for reason in answer["reasons"]} == dict(reasons)
@@ -156,21 +159,21 @@ def test_counts_add_up(answer: Any) -> None:
 def test_lists_can_be_filtered(world: World, answer: Any) -> None:
     """Causes by kind and package, specs by reason, cells by kind and text."""
     narrowed = world.data("""{ compare(base: "develop~1", head: "develop") {
-      recipes: causes(kinds: [RECIPE]) { nodes { package } }
-      zlib: causes(package: "zlib") { nodes { package } }
+      recipes: causes(kinds: [RECIPE]) { nodes { packageName } }
+      zlib: causes(package: "zlib") { nodes { packageName } }
       none: causes(kinds: []) { totalCount }
       specs(reasons: [REBUILT, PACKAGE_GONE]) { nodes { hash } }
-      coverage(by: [], kinds: [GAINED], search: "NE") { nodes { kind package values } }
+      coverage(by: [], kinds: [GAINED], search: "NE") { nodes { kind packageName values } }
     } }""")["compare"]
-    assert narrowed["recipes"]["nodes"] == [{"package": "gettext"}]
-    assert narrowed["zlib"]["nodes"] == [{"package": "zlib"}]
+    assert narrowed["recipes"]["nodes"] == [{"packageName": "gettext"}]
+    assert narrowed["zlib"]["nodes"] == [{"packageName": "zlib"}]
     assert narrowed["none"]["totalCount"] == 0
     assert narrowed["specs"]["nodes"] == [
         {"hash": node["hash"]}
         for node in answer["specs"]["nodes"]
         if node["reason"] in ("REBUILT", "PACKAGE_GONE")
     ]
-    assert narrowed["coverage"]["nodes"] == [{"kind": "GAINED", "package": "new", "values": []}]
+    assert narrowed["coverage"]["nodes"] == [{"kind": "GAINED", "packageName": "new", "values": []}]
 
 
 def test_number_of_dimensions_is_limited(world: World) -> None:
@@ -215,9 +218,11 @@ def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.Mo
     """For all specs with the cause, and only if a field needs them."""
     rows_of = create_autospec(Causes.rows_of, side_effect=Causes.rows_of)
     monkeypatch.setattr(Causes, "rows_of", rows_of)
-    text = '{ compare(base: "develop~1", head: "develop") { specs { nodes { cause { %s } } } } }'
+    text = (
+        '{ compare(base: "develop~1", head: "develop") { specs { nodes { mainCause { %s } } } } }'
+    )
     world.data(text % "title kind numSpecs facts { path }")
     assert not rows_of.called
-    specs = world.data(text % "id packages")["compare"]["specs"]["nodes"]
-    ids = {spec["cause"]["id"] for spec in specs if spec["cause"]}
+    specs = world.data(text % "id packageNames")["compare"]["specs"]["nodes"]
+    ids = {spec["mainCause"]["id"] for spec in specs if spec["mainCause"]}
     assert rows_of.call_count == len(ids) < len(specs)

@@ -84,8 +84,8 @@ def test_commits_are_paged_and_filtered(world: World) -> None:
 def test_commit_is_found_by_hash(world: World, repository: Repository) -> None:
     """Or by a prefix, or by its id; null if there is none."""
     oid, spack = repository.oids[1], repository.oids[4]
-    commit = world.data(f'{{ commit(oid: "{oid[:9]}") {{ id oid sweeping }} }}')["commit"]
-    assert (commit["oid"], commit["sweeping"]) == (oid, False)
+    commit = world.data(f'{{ commit(oid: "{oid[:9]}") {{ id oid isSweeping }} }}')["commit"]
+    assert (commit["oid"], commit["isSweeping"]) == (oid, False)
     node = world.data("query($id: ID!) { node(id: $id) { id } }", id=commit["id"])["node"]
     assert node == {"id": commit["id"]}
     bump = world.data(f'{{ commit(oid: "{spack}") {{ spack {{ after }} }} }}')
@@ -97,12 +97,13 @@ def test_commit_is_found_by_hash(world: World, repository: Repository) -> None:
 def test_without_recipes(tmp_path: Path) -> None:
     """All fields are null."""
     world = published(tmp_path, BASE, HEAD)
-    causes = "causes(first: 9) { nodes { commits { level } } }"
-    answer = of_comparison(
-        world, f"head {{ recipes {{ commit }} }} commits {{ totalCount }} {causes}"
-    )
+    causes = "causes(first: 9) { nodes { commits { nodes { level } } } }"
+    answer = of_comparison(world, f"head {{ recipes {{ oid }} }} commits {{ totalCount }} {causes}")
     assert answer["head"]["recipes"] is answer["commits"] is None
     assert {cause["commits"] for cause in answer["causes"]["nodes"]} == {None}
+
+
+EFFECT = f"query($id: ID!) {{ node(id: $id) {{ ...E }} }} {questions.EFFECT}"
 
 
 def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
@@ -113,27 +114,36 @@ def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
     compared = world.data(questions.COMMITS, base="develop~1", head="develop")["compare"]
     assert compared["head"]["recipes"] == {
         "repository": "recipes",  # of a local path the last part alone
-        "commit": repository.oids[-1],
+        "oid": repository.oids[-1],
         "foundBy": "GIVEN",
-        "url": f"{URL}/commit/{repository.oids[-1]}",
+        "webUrl": f"{URL}/commit/{repository.oids[-1]}",
     }
     commits = compared["commits"]
     first, second = commits["nodes"]
     assert commits["totalCount"] == len(commits["edges"]) == 2
     assert second["commit"]["subject"] == "zlib: add v1.3.2"
     title = "recipe of gettext changed"
-    assert (first["level"], first["takenBack"]) == ("OWN_RECIPE", False)
-    assert first["causes"] == [{"title": title}]
+    assert (first["level"], first["isTakenBack"]) == ("OWN_RECIPE", False)
+    assert first["causes"]["nodes"] == [{"title": title}]
     (cause,) = (node for node in compared["causes"]["nodes"] if node["title"] == title)
-    assert cause["commits"] == [first]
+    (of_cause,) = cause["commits"]["nodes"]
+    assert of_cause == first | {"id": of_cause["id"]}
+    assert of_cause["id"] != first["id"]
+    for effect in (first, of_cause):
+        node = world.data(EFFECT, id=effect["id"])["node"]
+        assert node == effect
     assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
     commit = world.data(questions.COMMIT, oid=repository.oids[1])["commit"]
     assert commit.pop("effects") == {"totalCount": 1, "nodes": [first]}
     assert first["commit"] == commit
-    assert commit["pullRequest"] == {"number": 7, "url": f"{URL}/pull/7"}
-    assert commit["url"] == f"{URL}/commit/{commit['oid']}"
+    assert commit["pullRequest"] == {"number": 7, "webUrl": f"{URL}/pull/7"}
+    assert commit["webUrl"] == f"{URL}/commit/{commit['oid']}"
     assert (commit["oid"], commit["subject"]) == (repository.oids[1], "gettext: fix (#7)")
-    assert (commit["packages"], commit["stacks"], commit["spack"]) == (["gettext"], [], None)
+    assert (commit["changedPackageNames"], commit["changedStackNames"], commit["spack"]) == (
+        ["gettext"],
+        [],
+        None,
+    )
 
 
 def test_stored_recipes_need_no_repository(world: World, repository: Repository) -> None:

@@ -17,7 +17,7 @@ from snapshots.notes.changelog import Summary, summarize, totals
 from snapshots.notes.sections import LEFT_OUT
 from tests.model import listings
 from tests.schema import questions
-from tests.schema.worlds import State, World, comparison_id, shown
+from tests.schema.worlds import State, World, comparison_id, counts, shown
 
 Kind = TypeVar("Kind", bound=Enum)
 
@@ -52,9 +52,10 @@ def state_stacks(*sides: State) -> bool:
 def test_changed_packages(world: World, pair: tuple[int, int]) -> None:
     """Each with its kind, versions added and removed, and both sides."""
     packages, changes = answered(world, pair)["packages"], [*compared(world, pair).packages]
-    facts = "name kind versions_added versions_removed specs_added specs_removed specs_changed"
+    numbers = "specs_added specs_removed specs_changed"
     for node, change in zip(packages["nodes"], changes, strict=True):
-        assert shown(change, facts).items() <= node.items()
+        facts = shown(change, "name kind versions_added versions_removed")
+        assert (facts | counts(change, numbers)).items() <= node.items()
         assert node["sizeDelta"] == size_delta(change.size_before, change.size_after)
         for side, state in zip(("before", "after"), sides_of(world, pair), strict=True):
             number = sum(spec.name == change.name for spec in state.specs)
@@ -86,13 +87,15 @@ def test_changed_specs(world: World, pair: tuple[int, int]) -> None:
 def test_changed_stacks(world: World, pair: tuple[int, int]) -> None:
     """Each with the specs and packages added and removed; null if a side states none."""
     data, changes = answered(world, pair), [*compared(world, pair).stacks]
-    facts = "name kind num_specs_before num_specs_after specs_added specs_removed"
-    facts += " packages_added packages_removed"
     if not state_stacks(*sides_of(world, pair)):
         assert data["stackChanges"] is None
         return
     for node, change in zip(data["stackChanges"], changes, strict=True):
-        assert shown(change, facts).items() <= node.items()
+        facts = shown(change, "name kind num_specs_before num_specs_after")
+        facts |= counts(change, "specs_added specs_removed")
+        facts["addedPackageNames"] = list(change.packages_added)
+        facts["removedPackageNames"] = list(change.packages_removed)
+        assert facts.items() <= node.items()
         assert node["sizeDelta"] == size_delta(change.size_before, change.size_after)
 
 
@@ -101,14 +104,14 @@ def test_summary_counts_the_changes(world: World, pair: tuple[int, int]) -> None
     """Totals of both sides and of the changes; stacks are null if none are listed."""
     base, head = sides_of(world, pair)
     comparison, data = compared(world, pair), answered(world, pair)
-    counts = shown(summarize(comparison), " ".join(Summary.__struct_fields__))
-    for name in ("stacksAdded", "stacksRemoved"):
-        counts[f"num{name[0].upper()}{name[1:]}"] = counts.pop(name)
+    summary, sizes = summarize(comparison), ("total_size_before", "total_size_after")
+    numbers = [name for name in Summary.__struct_fields__ if name not in sizes]
+    expected = counts(summary, " ".join(numbers)) | shown(summary, " ".join(sizes))
     for side, of_side in zip(("Before", "After"), totals(comparison), strict=True):
         facts = msgspec.structs.asdict(of_side).items()
-        counts |= {to_camel_case(name) + side: value for name, value in facts}
-    delta = size_delta(counts["totalSizeBefore"], counts["totalSizeAfter"])
-    assert data["summary"] == counts | {"totalSizeDelta": delta}
+        expected |= {to_camel_case(name) + side: value for name, value in facts}
+    delta = size_delta(expected["totalSizeBefore"], expected["totalSizeAfter"])
+    assert data["summary"] == expected | {"totalSizeDelta": delta}
     assert data["id"] == comparison_id(base.info, head.info)
     assert data["base"] == {"digest": base.info.digest}
     assert data["head"] == {"digest": head.info.digest}
@@ -205,4 +208,4 @@ def test_release_notes(world: World) -> None:
         base.info.digest,
         head.info.digest,
     ]
-    assert facts["summary"]["specs_added"] == data["summary"]["specsAdded"]
+    assert facts["summary"]["specs_added"] == data["summary"]["numSpecsAdded"]

@@ -53,16 +53,16 @@ def test_results_equal_those_of_a_file(world: World) -> None:
         rule_context(world.library, base, head),
     )
     result = check(world, *RULES)
-    assert result["passed"] is expected.passed is False
-    assert {*(rule["passed"] for rule in result["rules"])} == {True, False}
+    assert result["hasPassed"] is expected.passed is False
+    assert {*(rule["hasPassed"] for rule in result["rules"])} == {True, False}
     for rule, judgement in zip(result["rules"], expected.results, strict=True):
-        assert rule["passed"] == judgement.passed
+        assert rule["hasPassed"] == judgement.passed
         assert rule["name"] == judgement.rule.name
         assert rule["level"] == judgement.rule.level.name
         assert rule["message"] == judgement.message
         assert rule["numBreaches"] == len(judgement.breaches)
         for shown, breach in zip(rule["breaches"], judgement.breaches, strict=True):
-            assert (shown["message"], shown["package"]) == (breach.message, breach.package)
+            assert (shown["message"], shown["packageName"]) == (breach.message, breach.package)
             hashes = breach.hashes()
             assert shown["numSpecs"] == len(hashes)
             assert shown["spec"] == {"hash": hashes[0]}
@@ -80,9 +80,9 @@ def test_rules_in_a_document(world: World) -> None:
     written = """query($base: String!, $head: String!, $stack: JSON) {
       compare(base: $base, head: $head) {
         check(rules: [{name: "a", forbid: "hole", except: ["x"], stack: $stack}]) {
-          passed
-          rules { name kind level passed message numBreaches
-            breaches(first: 10) { message package numSpecs spec { hash } } }
+          hasPassed
+          rules { name kind level hasPassed message numBreaches
+            breaches(first: 10) { message packageName numSpecs spec { hash } } }
         }
       }
     }"""
@@ -98,9 +98,9 @@ def test_cover(world: World) -> None:
     specs = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
     parts: list[Any] = [{}, {"at-least": "50 %"}, {"at-least": 1}, {"package": "app"}]
     result = check(world, *({"name": "a", "cover": specs, **part} for part in parts))
-    assert [rule["passed"] for rule in result["rules"]] == [False, True, True, True]
+    assert [rule["hasPassed"] for rule in result["rules"]] == [False, True, True, True]
     (breach,) = result["rules"][0]["breaches"]
-    assert (breach["package"], breach["numSpecs"], breach["spec"]) == ("none", 1, None)
+    assert (breach["packageName"], breach["numSpecs"], breach["spec"]) == ("none", 1, None)
 
 
 @pytest.mark.parametrize(

@@ -73,10 +73,10 @@ def test_specs_to_build(world: World) -> None:
 def test_lock_file_without_specs(world: World, stacks: list[str] | None) -> None:
     """All specs of its stacks are removed; without a stack, all of the revision."""
     document = """query($stacks: [String!]) { plan(base: "develop", specs: [], stacks: $stacks) {
-      numSpecs unknownStacks comparison { summary { specsRemoved } } } }"""
+      numSpecs unknownStacks comparison { summary { numSpecsRemoved } } } }"""
     specs = world.newest.specs
     gone = [spec for spec in specs if stacks is None or {*stacks} & {*spec.stacks}]
-    summary = {"summary": {"specsRemoved": len(gone)}}
+    summary = {"summary": {"numSpecsRemoved": len(gone)}}
     plan = world.data(document, stacks=stacks)["plan"]
     assert plan == {"numSpecs": 0, "unknownStacks": [], "comparison": summary}
 
@@ -114,7 +114,7 @@ def test_patches_of_a_lock_file(world: World) -> None:
     ]
     new = as_input(old, None, hash=hash_of("other patches"), variants=variants)
     (built,) = planned(world, world.newest, [new])["toBuild"]["nodes"]
-    assert "patches" not in built["cause"]["title"]
+    assert "patches" not in built["mainCause"]["title"]
 
 
 GOOD = {"name": "a", "hash": hash_of("a"), "version": "1"}
@@ -145,8 +145,8 @@ def test_plan_is_a_comparison(world: World) -> None:
     document = """query($specs: [PlannedSpecInput!]!, $rule: JSON!) {
       plan(base: "develop", specs: $specs) {
       comparison {
-        id releaseNotes base { tag } head { tag numSpecs }
-        check(rules: [$rule]) { passed }
+        id releaseNotes base { tagName } head { tagName numSpecs }
+        check(rules: [$rule]) { hasPassed }
       }
     } }"""
     rule = {"name": "a", "limit": "specs-added", "at-most": 0}
@@ -155,7 +155,7 @@ def test_plan_is_a_comparison(world: World) -> None:
     assert node == {"node": None}
     assert comparison.pop("releaseNotes").startswith("# Spack build cache: ")
     assert comparison == {
-        "base": {"tag": "develop"},
-        "head": {"tag": "plan", "numSpecs": 1},
-        "check": {"passed": False},
+        "base": {"tagName": "develop"},
+        "head": {"tagName": "plan", "numSpecs": 1},
+        "check": {"hasPassed": False},
     }

@@ -18,15 +18,17 @@ NARROWED = """query(
 CHANGES = (
     NARROWED
     % """id
-  summary { specsAdded specsRemoved specsChanged specsRebuilt specsReplaced numSpecsAfter }
-  specs(first: 50) { nodes { kind hash reason counterpart { hash } cause { title } } }
+  summary {
+    numSpecsAdded numSpecsRemoved numSpecsChanged numSpecsRebuilt numSpecsReplaced numSpecsAfter
+  }
+  specs(first: 50) { nodes { kind hash reason counterpart { hash } mainCause { title } } }
   changes: specs(first: 50) { nodes { id } }
   causes(first: 20) {
-    nodes { id title numSpecs numInvolved packages specs(first: 20) { nodes { hash } } }
+    nodes { id title numSpecs numInvolved packageNames specs(first: 20) { nodes { hash } } }
   }
   causeKinds { kind numSpecs }"""
 )
-COVERAGE = "coverage(by: [STACK, TARGET], first: 50) { nodes { kind package values } }"
+COVERAGE = "coverage(by: [STACK, TARGET], first: 50) { nodes { kind packageName values } }"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,7 @@ def test_stack_is_a_side(world: World, base: str, head: str) -> None:
     expected = {("ADDED", key) for key in new - old} | {("REMOVED", key) for key in old - new}
     assert {(node["kind"], node["hash"]) for node in compare["specs"]["nodes"]} == expected
     added = [node for node in compare["specs"]["nodes"] if node["kind"] == "ADDED"]
-    replaced = [node for node in added if node["cause"]]
+    replaced = [node for node in added if node["mainCause"]]
     assert sum(node["numSpecs"] for node in compare["causes"]["nodes"]) == len(replaced)
     assert compare["summary"]["numSpecsAfter"] == len(new)
 
@@ -124,7 +126,7 @@ def test_narrowed_comparison_equals_that_of_the_commands(
     compare = world.data(text, **refs, **only)["compare"]
     assert compare["commits"] is None
     nodes = compare["coverage"]["nodes"]
-    assert [(node["kind"].lower(), node["package"], node["values"]) for node in nodes] == [
+    assert [(node["kind"].lower(), node["packageName"], node["values"]) for node in nodes] == [
         (cell["kind"], cell["package"], cell["values"]) for cell in cells.json["coverage"]
     ]
     compare = world.data(CHANGES, **refs, **only)["compare"]
@@ -132,7 +134,7 @@ def test_narrowed_comparison_equals_that_of_the_commands(
     assert sorted(node["hash"] for node in compare["specs"]["nodes"]) == sorted(hashes)
     causes = [(cause["title"], cause["num_specs"], cause["packages"]) for cause in notes["causes"]]
     nodes = compare["causes"]["nodes"]
-    assert [(node["title"], node["numSpecs"], node["packages"]) for node in nodes] == causes
+    assert [(node["title"], node["numSpecs"], node["packageNames"]) for node in nodes] == causes
     num_specs = sum(cause["num_specs"] for cause in notes["causes"])
     assert sum(kind["numSpecs"] for kind in compare["causeKinds"]) == num_specs
     assert sum(len(node["specs"]["nodes"]) for node in nodes) == num_specs
@@ -156,6 +158,6 @@ def test_unknown_side_or_scope(world: World, names: dict[str, str], message: str
     """The error names the argument and the nearest names; no file is read."""
     question = """query($base: String!, $stack: String, $package: String, $matching: String) {
       compare(base: $base, head: "develop", stack: $stack, package: $package, matching: $matching) {
-        summary { specsAdded } } }"""
+        summary { numSpecsAdded } } }"""
     error = world.error(question, **{"base": "develop~1", **names})
     assert message in error["message"]

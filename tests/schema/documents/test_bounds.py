@@ -21,7 +21,7 @@ def list_literal(number: int) -> str:
 def deep(depth: int) -> str:
     """Return nested selections of this depth."""
     inner = (depth - 2) // 2
-    return "{ revision { " + "tagNode { latest { " * inner + "tag" + " } }" * inner + " } }"
+    return "{ revision { " + "tag { latest { " * inner + "ref" + " } }" * inner + " } }"
 
 
 def aliased(number: int) -> str:
@@ -138,7 +138,7 @@ def test_huge_numbers_are_refused(world: World) -> None:
 def test_fragments_are_measured_at_each_spread() -> None:
     """Each spread counts at its depth; each fragment is traversed once."""
     parts = [f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(60)]
-    text = "{ ...F0 } " + " ".join(parts) + " fragment F60 on Query { a: revision { tag } }"
+    text = "{ ...F0 } " + " ".join(parts) + " fragment F60 on Query { a: revision { tagName } }"
     assert list(measured(parse(text))) == [Measures(2**60, 2 * 2**60, 2**60, 2)]
 
 
@@ -147,7 +147,7 @@ def test_fragments_are_measured_at_each_spread() -> None:
     [
         "{ ...A } fragment A on Query { ...A }",
         "{ ...A } fragment A on Query { ...B } fragment B on Query { revision { ...C } } "
-        "fragment C on Revision { tag ...A }",
+        "fragment C on Revision { tagName ...A }",
     ],
 )
 def test_recursive_fragments_are_invalid(world: World, text: str) -> None:
@@ -171,10 +171,10 @@ def of_revision(parts: Iterable[str]) -> str:
     return f"{{ revision {{ {' '.join(parts)} }} }}"
 
 
-FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ tagNode {{ name }} }}" for n in range(120))
+FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ tag {{ name }} }}" for n in range(120))
 WORST = {
-    "equal objects": of_revision(["tagNode { name }"] * 390),
-    "objects that differ below": of_revision(f"tagNode {{ a{n}: name }}" for n in range(190)),
+    "equal objects": of_revision(["tag { name }"] * 390),
+    "objects that differ below": of_revision(f"tag {{ a{n}: name }}" for n in range(190)),
     "fragments of equal fields": of_revision(f"...F{n}" for n in range(120)) + FRAGMENTS,
     "unknown fields": of_revision(f"tga{n}" for n in range(900)),
     "variables": f"query({' '.join(f'$v{n}: Int' for n in range(390))}) {{ __typename }}",
@@ -194,6 +194,8 @@ def test_expensive_validation_is_refused(text: str) -> None:
 
 def test_fields_may_be_selected_more_than_once() -> None:
     """As by components that each select the fields that they need."""
-    text = of_revision(["tag tagNode { name } source { kind } ...F"] * 20)
-    document = API().documents.get(text + " fragment F on Revision { tag tagNode { name series } }")
+    text = of_revision(["tagName tag { name } source { kind } ...F"] * 20)
+    document = API().documents.get(
+        text + " fragment F on Revision { tagName tag { name series { name } } }"
+    )
     assert document.errors == ()

@@ -87,10 +87,10 @@ def answered(world: World, text: str, request_budget: Budget) -> Any:
 
 SPECS = "{ revision { specs { nodes { hash package { numSpecs } } } } }"
 QUESTIONS = {
-    "one value after the other": "{ revision { a: numSpecs b: numKnownStacks c: digest d: tag } }",
+    "one value after the other": "{ revision { a: numSpecs b: numStacks c: digest d: tagName } }",
     "lists that are rendered": SPECS,
     "lists that are resolved": "{ revision { specs { nodes { dependents { totalCount } } } } }",
-    "packages one by one": "{ revision { packages { nodes { stackCounts { stack } } } } }",
+    "packages one by one": "{ revision { packages { nodes { stackCounts { value } } } } }",
     "dependencies of many": "{ revision { specs(first: 9) { nodes { "
     "dependencies(transitive: true) { totalCount } } } } }",
     "notes": '{ compare(base: "v0.22.0", head: "develop") { releaseNotes(format: HTML) } }',
@@ -206,13 +206,13 @@ LATE = {
     "a comparison": COMPARED % "packages { nodes { name } }",
     "causes": COMPARED % "causes { totalCount }",
     "reasons": COMPARED % "specs { nodes { reason } }",
-    "a summary": COMPARED % "summary { specsRebuilt }",
+    "a summary": COMPARED % "summary { numSpecsRebuilt }",
 }
 LONG = {
     "a walk": '{ revision(ref: "v0.22.0") { specs(matching: "* ^zlib") { totalCount } } }',
     "coverage": COMPARED % "coverage(by: []) { totalCount }",
     "notes": COMPARED % "releaseNotes",
-    "rules": COMPARED % 'check(rules: [{name: "a", forbid: "package-removed"}]) { passed }',
+    "rules": COMPARED % 'check(rules: [{name: "a", forbid: "package-removed"}]) { hasPassed }',
 }
 
 

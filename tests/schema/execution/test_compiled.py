@@ -20,7 +20,7 @@ from schema.fields.many import Origin
 from schema.limits import Limits
 from tests.schema.worlds import World
 
-SPECS = "{ revision { specs%s { nodes { hash name versions variants } } } }"
+SPECS = "{ revision { specs%s { nodes { hash name version variants } } } }"
 
 
 MANY_IDS = " ".join(f"f{number}: id" for number in range(190))
@@ -54,7 +54,7 @@ def respond(api: API, world: World, text: str, **variables: Any) -> bytes:
 
 def test_operations_are_compiled(api: API, world: World, executed: list[None]) -> None:
     """Once per combination of directives; the stock executor runs none."""
-    text = "query($all: Boolean!, $n: Int) { revision { tag specs(first: $n) @include(if: $all) "
+    text = "query($all: Boolean!, $n: Int) { revision { ref specs(first: $n) @include(if: $all) "
     text += "{ totalCount nodes { hash } } } }"
     for is_all in (True, False):
         for size in (3, 4, 5):
@@ -105,14 +105,18 @@ def test_conditions_of_directives_are_compiled_for_a_few(api: API, world: World)
 @pytest.mark.parametrize(
     ("text", "variables", "num_errors"),
     [
-        ("query($ref: String) { revision(ref: $ref) { tag } tags { name } }", {"ref": "nope"}, 1),
-        ("{ revision { packages { nodes { specs(first: -1) { totalCount } } } } }", {}, 1),
         (
-            "{" + " ".join(f'{name}: revision(ref: "no") {{ tag }}' for name in "abcdef") + "}",
+            "query($ref: String) { revision(ref: $ref) { tagName } tags { name } }",
+            {"ref": "nope"},
+            1,
+        ),
+        ("{ revision { packages { nodes { specs(first: -1) { totalCount } } } } }", {}, 3),
+        (
+            "{" + " ".join(f'{name}: revision(ref: "no") {{ tagName }}' for name in "abcdef") + "}",
             {},
             3,
         ),
-        ("{ revision { packages(first: -1) { totalCount } tag } }", {}, 1),
+        ("{ revision { packages(first: -1) { totalCount } tagName } }", {}, 1),
     ],
 )
 def test_fields_with_errors_are_compiled(

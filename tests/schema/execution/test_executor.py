@@ -15,7 +15,7 @@ from schema.comparisons.changes import PackageChangeType, StackChangeType
 from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import BudgetedExecutor
-from schema.revisions.package import Package
+from schema.revisions.package import RevisionPackage
 from schema.revisions.spec import SpecType
 from tests.expensive import examples
 from tests.schema.default_api import api
@@ -83,10 +83,10 @@ SPECIAL = {
     "both sides of changes": COMPARE
     % "packages { nodes { kind before { name versions } after { id specs { nodes { hash } } } } } "
     "specs { nodes { kind before { hash id } after { short } fields { path before after } } } "
-    "stackChanges { kind name packagesAdded }",
+    "stackChanges { kind name addedPackageNames }",
     "packages removed from head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
-    "revisions resolved one by one": "{ revisions { nodes { tag growth { specsAdded "
+    "revisions resolved one by one": "{ revisions { nodes { tagName growthPoint { numSpecsAdded "
     "comparison { id } } } } }",
     "facets below a list": PACKAGES
     % "specs { facets { stacks { value numSpecs } } nodes { hash } }",
@@ -124,7 +124,7 @@ def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
       specs(first: 1000) { edges { cursor node { hash } } nodes {
         kind hash fields { path before after __typename } before { short package { name } }
         after { hash size __typename } } }
-      stackChanges { name kind numSpecsBefore specsAdded sizeDelta packagesAdded }"""
+      stackChanges { name kind numSpecsBefore numSpecsAdded sizeDelta addedPackageNames }"""
     )
     questions = [Question(lists, {}), Question(changes, {})]
     stock = StrawberryGraphQLCoreExecutionContext
@@ -133,7 +133,7 @@ def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) 
     def refuse(*_args: object, **_facts: object) -> None:
         raise AssertionError("an object was created")
 
-    for noun in (SpecType, Package, PackageChangeType, SpecChangeType, StackChangeType):
+    for noun in (SpecType, RevisionPackage, PackageChangeType, SpecChangeType, StackChangeType):
         monkeypatch.setattr(noun, "__init__", refuse)
     assert [answered(world, question) for question in questions] == expected
     assert answered(world, questions[0], stock) != expected[0]

@@ -60,7 +60,7 @@ LISTINGS = {
     "changed specs": Listing(f"{COMPARED} > specs", "filter: $filter", "$filter: SpecFilter"),
     "added specs": Listing(f"{COMPARED} > specs", "kinds: [ADDED]", ""),
     "causes": Listing(f"{COMPARED} > causes", "", "", "id"),
-    "coverage": Listing(f"{COMPARED} > coverage", "by: []", "", "package"),
+    "coverage": Listing(f"{COMPARED} > coverage", "by: []", "", "packageName"),
     "packages of the catalog": Listing("packages", "", "", "name"),
     "revisions with hashes": Listing("revisionsHolding", "hashes: []", "", "id"),
     "dependents": Listing(f"{SPEC} > dependents", "transitive: true", ""),
@@ -167,7 +167,7 @@ def test_invalid_arguments_are_client_errors(world: World, arguments: dict[str, 
     """The message names the argument and its value."""
     ((name, value),) = arguments.items()
     for listing in LISTINGS.values():
-        error = world.error(listing.question, **arguments)
+        (error,) = world.ask(listing.question, **arguments)["errors"]
         assert error["extensions"] == {"code": "BAD_USER_INPUT"}
         assert name in error["message"]
         assert repr(value) in error["message"]
@@ -195,6 +195,6 @@ def test_sizes_of_lists_without_pages(world: World, text: str, most: int) -> Non
     for first in (0, most):
         assert world.data(text % first)
     for first in (-1, most + 1):
-        error = world.error(text % first)
+        (error, *_) = world.ask(text % first)["errors"]
         assert error["extensions"] == {"code": "BAD_USER_INPUT"}
         assert error["message"].startswith(f"first: {first} is not between 0 and {most}")

@@ -88,10 +88,10 @@ EQUAL: dict[str, tuple[tuple[str, dict[str, Any]], tuple[str, dict[str, Any]]]] 
     ),
     "left out by a directive": (
         (
-            "query($no: Boolean!) { revision { tag stackNodes @include(if: $no) { name } } }",
+            "query($no: Boolean!) { revision { tagName stacks @include(if: $no) { name } } }",
             {"no": False},
         ),
-        ("query { revision { tag stackNodes @skip(if: true) { name } } }", {}),
+        ("query { revision { tagName stacks @skip(if: true) { name } } }", {}),
     ),
     "undeclared variables": ((SIZED, {"n": 7, "x": [1] * 5}), (SIZED, {"n": 7})),
 }
@@ -147,7 +147,7 @@ def test_equal_parts_cost_once() -> None:
     )
     assert nine.units < one.units + 9 * 1_000
     assert nine.cached_units == LOADING
-    pairs = times(9, 'compare(base: "a%s", head: "b") { summary { specsAdded } }')
+    pairs = times(9, 'compare(base: "a%s", head: "b") { summary { numSpecsAdded } }')
     assert estimate(pairs.replace("%s", "").join("{}")).cached_units == COMPARING
     assert estimate((pairs % (*range(9),)).join("{}")).cached_units == 9 * COMPARING
     revisions = "{ revisions(first: 100) { nodes { specs(first: 0) { totalCount } } } }"
@@ -163,7 +163,7 @@ SERIES = '{ series(name: "develop") { %s } }'
 ENTRIES = "entries(first: 1000) { nodes { %s } }"
 REFUSED = {
     "contents of all points": SERIES % "growth { revision { specs(first: 1) { totalCount } } }",
-    "comparisons of all points": SERIES % "growth { comparison { summary { specsAdded } } }",
+    "comparisons of all points": SERIES % "growth { comparison { summary { numSpecsAdded } } }",
     "all that touched many packages": SERIES
     % " ".join(
         f'p{number}: package(name: "p{number}") {{ {ENTRIES % "kind versionsAdded"} }}'
@@ -230,7 +230,7 @@ def test_size_of_a_response_is_estimated() -> None:
 
 def test_only_the_named_operation_counts() -> None:
     """Without a name, a document with several operations costs nothing."""
-    document = "query A { tags { name } } query B { revision { tag } }"
+    document = "query A { tags { name } } query B { revision { tagName } }"
     assert estimate(document, "A").units > estimate(document, "B").units > 0
     assert estimate(document) == estimate(document, "C") == NOTHING
 
@@ -331,7 +331,7 @@ def test_light_documents_run_in_the_event_loop(text: str, is_light: bool) -> Non
 @pytest.mark.parametrize("value", [[1] * 1_000, {"x" * 9_000: 1}, "\ud800"], ids=type)
 def test_large_variables_are_not_light(value: object) -> None:
     """For any document: they are not read in the event loop."""
-    assert not api.is_light({"a": value}, api.cost("{ revision { tag } }", None, None))
+    assert not api.is_light({"a": value}, api.cost("{ revision { tagName } }", None, None))
 
 
 def test_document_is_weighed_once_its_cost_is_cached() -> None:
@@ -352,8 +352,8 @@ RULED = """query(
   $packages: [String!], $size: Int, $all: Boolean!, $query: String
 ) {
   compare(base: "a", head: "b") {
-    one: check(rules: [$rule]) { passed }
-    several: check(rules: $rules) { passed }
+    one: check(rules: [$rule]) { hasPassed }
+    several: check(rules: $rules) { hasPassed }
     written: check(rules: [
       { name: "a", forbid: $forbidden, stack: $stack }
       { name: "b", limit: $measure, package: $packages }
@@ -426,7 +426,7 @@ def test_cost_of_rules_depends_on_their_values() -> None:
 
 FULL = (
     "hash name version compiler operatingSystem platform target variants stackNames size tarball "
-    "id namespace packageHash patches versions short package { id name numSpecs versions }"
+    "id namespace packageHash patches short package { id name numSpecs versions }"
 )
 ALLOWED = {
     "introspection of GraphiQL": get_introspection_query(

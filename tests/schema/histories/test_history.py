@@ -33,7 +33,8 @@ from tests.schema.worlds import shown
 def assert_holding(history: History, hashes: list[str], series: str | None = None) -> None:
     """Assert which revisions contain all of some hashes."""
     holding = history.world.data(HOLDING, hashes=hashes, series=series)["revisionsHolding"]
-    nodes = [shown(revision, "tag digest") for revision in history.past.holding(hashes, series)]
+    holding_ones = history.past.holding(hashes, series)
+    nodes = [{"tagName": one.tag, "digest": one.digest} for one in holding_ones]
     assert holding == {"totalCount": len(nodes), "nodes": nodes}
 
 
@@ -65,7 +66,7 @@ def test_order_of_series(history: History) -> None:
     """Develop, releases, dated ones, others; each with its latest revision and all of them."""
     tags = {}
     for series in history.world.data(SERIES)["allSeries"]:
-        tags[series["name"]] = [node["tag"] for node in series["revisions"]["nodes"]]
+        tags[series["name"]] = [node["tagName"] for node in series["revisions"]["nodes"]]
         assert series["id"] == node_id("Series", series["name"])
         assert series["latest"] == series["revisions"]["nodes"][0]
         assert series["revisions"]["totalCount"] == len(tags[series["name"]])
@@ -82,9 +83,8 @@ def test_order_of_series(history: History) -> None:
 def test_series_of_tags_and_revisions(history: History) -> None:
     """The same for a tag and its revisions."""
     for tag in history.world.data(SERIES)["tags"]:
-        node = {"name": tag["series"]}
-        latest = {"tagNode": {"series": tag["series"]}, "seriesNode": node}
-        assert tag == {"series": tag["series"], "latest": latest, "seriesNode": node}
+        latest = {"tag": {"series": tag["series"]}, "series": tag["series"]}
+        assert tag == {"series": tag["series"], "latest": latest}
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,10 @@ def test_negative_number_of_points_is_refused(history: History) -> None:
 
 def test_growth_of_a_revision(history: History) -> None:
     """The point of its series."""
-    text = f"{{ allSeries {{ name revisions(first: 9) {{ nodes {{ growth {{ {POINT} }} }} }} }} }}"
+    nodes = f"nodes {{ growthPoint {{ {POINT} }} }}"
+    text = f"{{ allSeries {{ name revisions(first: 9) {{ {nodes} }} }} }}"
     for series in history.world.data(text)["allSeries"]:
-        points = [node["growth"] for node in series["revisions"]["nodes"]]
+        points = [node["growthPoint"] for node in series["revisions"]["nodes"]]
         assert points[::-1] == growth_json(history.past, series["name"])
 
 
@@ -124,9 +125,11 @@ def test_growth_of_a_revision(history: History) -> None:
 @pytest.mark.parametrize(("ref", "series"), [("v0.22.0", "vX.Y.Z"), ("develop", "develop")])
 def test_history_of_a_package_of_a_revision(history: History, ref: str, series: str) -> None:
     """In the series of that revision."""
-    package = f'package(name: "zlib") {{ history {{ {PACKAGE} }} }}'
+    package = f'package(name: "zlib") {{ seriesPackage {{ {PACKAGE} }} }}'
     data = history.world.data(f'{{ revision(ref: "{ref}") {{ {package} }} }}')
-    assert data["revision"]["package"]["history"] == package_json(history.past, series, "zlib")
+    assert data["revision"]["package"]["seriesPackage"] == package_json(
+        history.past, series, "zlib"
+    )
 
 
 # -- hashes
@@ -189,6 +192,7 @@ def series_json(one: PackageInSeries) -> dict[str, Any]:
 def catalog_package_json(package: CatalogPackage) -> dict[str, Any]:
     """Return the expected value of CATALOG_PACKAGE."""
     return {
+        "id": node_id("Package", package.name),
         "name": package.name,
         "isGone": all(one.gone_in for one in package.in_series),
         "best": series_json(package.best),
@@ -217,10 +221,10 @@ def test_one_package(history: History) -> None:
 
     for name, package in history.past.all_packages().items():
         of_best = {"name": name, "series": {"name": package.best.series}}
-        assert answered(name) == catalog_package_json(package) | {"history": of_best}
+        assert answered(name) == catalog_package_json(package) | {"seriesPackage": of_best}
         last = package.in_series[-1].series
-        assert answered(name, last)["history"]["series"]["name"] == last
-        assert answered(name, "nope")["history"] is None
+        assert answered(name, last)["seriesPackage"]["series"]["name"] == last
+        assert answered(name, "nope")["seriesPackage"] is None
     assert answered("nope") is answered("") is None
 
 
@@ -238,6 +242,9 @@ def test_many_packages_by_name(history: History) -> None:
     [("zlib@1.3: +shared ^hdf5", "zlib"), ("nope@1", None), ("^zlib", None), ("zlib@@", None)],
 )
 def test_package_of_a_query(history: History, query: str, name: str | None) -> None:
-    """In any revision; null if the query names no package or is invalid."""
-    answer = history.world.data("query($q: String!) { packageOf(query: $q) { name } }", q=query)
-    assert answer["packageOf"] == (name and {"name": name})
+    """In any revision; none if the query names no package, an error if it is invalid."""
+    text = "query($q: String!) { packages(matching: $q) { nodes { name } } }"
+    packages = history.world.ask(text, q=query)["data"]["packages"]
+    assert (packages and packages["nodes"]) == (
+        None if "@@" in query else [{"name": "zlib"}] if name else []
+    )

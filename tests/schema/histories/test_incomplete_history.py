@@ -22,7 +22,7 @@ GROWTH = '{ series(name: "%s") { growth { numSpecs } } }'
 ALL = (
     '{ develop: series(name: "develop") { growth { numSpecs } package(name: "zlib") { name } } '
     f'hash(hash: "{HASHES[0]}") {{ hash }} releases: series(name: "vX.Y.Z") '
-    "{ growth { numSpecs } latest { tag } } }"
+    "{ growth { numSpecs } latest { tagName } } }"
 )
 
 
@@ -66,15 +66,15 @@ def test_missing_changes_are_computed_on_request(without_changes: World) -> None
 
 def test_growth_of_a_revision_is_not_computed(without_changes: World, stored: list[int]) -> None:
     """It is null with an error until another query computes it."""
-    text = '{ series(name: "develop") { latest { tag growth { specsAdded } } } }'
+    text = '{ series(name: "develop") { latest { tagName growthPoint { numSpecsAdded } } } }'
     response = answered_within(without_changes, text, 60)
     (error,) = response["errors"]
-    assert error["path"] == ["series", "latest", "growth"]
+    assert error["path"] == ["series", "latest", "growthPoint"]
     assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 5, "numPairs": 5}
-    assert response["data"]["series"]["latest"] == {"tag": "develop", "growth": None}
+    assert response["data"]["series"]["latest"] == {"tagName": "develop", "growthPoint": None}
     assert stored == []
     without_changes.data(GROWTH % "develop")
-    assert without_changes.data(text)["series"]["latest"]["growth"] == {"specsAdded": 1}
+    assert without_changes.data(text)["series"]["latest"]["growthPoint"] == {"numSpecsAdded": 1}
 
 
 def test_error_counts_missing_changes(without_changes: World, stored: list[int]) -> None:
@@ -86,7 +86,7 @@ def test_error_counts_missing_changes(without_changes: World, stored: list[int])
     assert "4 of 5 pairs" in error["message"]
     assert "cachelog history fill" in error["message"]
     assert error["message"].endswith("Try again: each request computes some of them.")
-    assert response["data"] == {"series": None}
+    assert response["data"] == {"series": {"growth": None}}
     for _ in range(4):
         response = answered_within(without_changes, GROWTH % "develop", 0)
     assert "errors" not in response
@@ -99,7 +99,7 @@ def test_request_computes_changes_for_one_field_only(
     """Its other fields fail immediately."""
     response = answered_within(without_changes, ALL, 0)
     errors = {tuple(error["path"]): error["extensions"]["code"] for error in response["errors"]}
-    paths = [("develop", "growth"), ("hash",), ("releases", "growth")]
+    paths = [("develop", "growth"), ("develop", "package"), ("hash",), ("releases", "growth")]
     assert errors == dict.fromkeys(paths, "HISTORY_INCOMPLETE")
     assert stored == [1]
 
@@ -110,13 +110,13 @@ def test_other_fields_are_not_affected(without_changes: World) -> None:
     text = (
         '{ a: series(name: "develop") { growth { numSpecs } } tags { name } '
         'b: series(name: "once") { growth { numSpecs } } packages { totalCount } '
-        'packageOf(query: "zlib") { name } }'
+        'package(name: "zlib") { name } }'
     )
     response = answered_within(without_changes, text, -1)
     assert len(response["data"]["b"]["growth"]) == 1
     assert response["data"]["tags"]
     paths = [error["path"] for error in response["errors"]]
-    assert paths == [["a", "growth"], ["packages"], ["packageOf"]]
+    assert paths == [["a", "growth"], ["packages"], ["package"]]
 
 
 def test_read_only_catalog(without_changes: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,10 @@ def test_all_fields(world: World) -> None:
     assert series["causes"]["totalCount"] == len(expected)
     assert series["byCommit"] == {"nodes": []}
     for node, cause in zip(series["causes"]["nodes"], expected, strict=True):
-        assert node == shown(cause, "package kind num_revisions num_specs num_involved size") | {
+        assert node == shown(cause, "num_revisions num_specs num_involved size") | {
+            "packageName": cause.package,
+            "package": {"name": cause.package},
+            "causeKind": cause.kind and cause.kind.name,
             "points": [
                 shown(point, "num_specs num_involved")
                 | {"revision": {"digest": point.revision.digest}}
@@ -60,7 +63,8 @@ def test_all_fields(world: World) -> None:
 BY_PACKAGE = """query($since: DateTime, $until: DateTime, $after: String) {
   series(name: "develop") {
     causes(since: $since, until: $until, first: 1, after: $after) {
-      totalCount edges { cursor node { package kind numSpecs points(last: 1) { numSpecs } } }
+      totalCount
+      edges { cursor node { packageName causeKind numSpecs points(last: 1) { numSpecs } } }
     }
   }
 }"""
@@ -75,9 +79,14 @@ def test_intervals_and_pages(world: World) -> None:
     first = page()
     (edge,) = first["edges"]
     points = [{"numSpecs": 3}]
-    assert edge["node"] == {"package": "zlib", "kind": None, "numSpecs": 5, "points": points}
+    assert edge["node"] == {
+        "packageName": "zlib",
+        "causeKind": None,
+        "numSpecs": 5,
+        "points": points,
+    }
     (second,) = page(after=edge["cursor"])["edges"]
-    assert (second["node"]["package"], first["totalCount"]) == ("tiff", 2)
+    assert (second["node"]["packageName"], first["totalCount"]) == ("tiff", 2)
     (later,) = page(since="2025-03-03T00:00:00Z")["edges"]
     assert later["node"]["numSpecs"] == 3
     assert page(until="2025-03-01T00:00:00Z")["totalCount"] == 0
@@ -87,7 +96,7 @@ def test_intervals_and_pages(world: World) -> None:
 
 CAUSES = """query($base: String!, $head: String!, $name: String!) {
   compare(base: $base, head: $head) {
-    specs(filter: {packages: [$name]}, kinds: [ADDED]) { nodes { cause { title } } }
+    specs(filter: {packages: [$name]}, kinds: [ADDED]) { nodes { mainCause { title } } }
   }
 }"""
 
@@ -96,16 +105,16 @@ CAUSES = """query($base: String!, $head: String!, $name: String!) {
 def test_main_causes_of_a_package(world: World, name: str) -> None:
     """Those of the comparison's specs; the first revision of the series has none."""
     package = world.data(questions.MAIN_CAUSES, name=name)["package"]
-    *entries, first = package["history"]["entries"]["nodes"]
+    *entries, first = package["seriesPackage"]["entries"]["nodes"]
     assert (first["comparison"], first["mainCauses"]) == (None, None)
     assert entries
     for entry in entries:
         pair = {side: entry["comparison"][side]["digest"] for side in ("base", "head")}
         compared = world.data(CAUSES, name=name, **pair)["compare"]
-        titles = [spec["cause"]["title"] for spec in compared["specs"]["nodes"]]
+        titles = [spec["mainCause"]["title"] for spec in compared["specs"]["nodes"]]
         counts = {cause["title"]: cause["numSpecs"] for cause in entry["mainCauses"]}
         assert counts == dict(Counter(titles))
-        assert {cause["package"] for cause in entry["mainCauses"]} <= {"zlib", "tiff"}
+        assert {cause["packageName"] for cause in entry["mainCauses"]} <= {"zlib", "tiff"}
 
 
 def test_failing_store_is_no_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,12 +127,12 @@ def test_failing_store_is_no_answer(world: World, monkeypatch: pytest.MonkeyPatc
         errors = world.ask(query, name="png")["errors"]
     codes = [error["extensions"]["code"] for error in errors]
     assert codes == ["CATALOG_UNAVAILABLE"] * (len(STATES) - 1)
-    entries = world.data(query, name="png")["package"]["history"]["entries"]["nodes"]
+    entries = world.data(query, name="png")["package"]["seriesPackage"]["entries"]["nodes"]
     assert all(entry["why"] for entry in entries[:-1])
 
 
 def test_main_causes_are_affordable() -> None:
     """A page of a thousand entries costs less than the limit."""
-    text = "query($name: String!) { package(name: $name) { history { entries(first: 1000) { nodes"
-    fields = "{ kind versionsAdded mainCauses { title numSpecs } } } } } }"
+    text = "query($name: String!) { package(name: $name) { seriesPackage { entries(first: 1000)"
+    fields = "{ nodes { kind versionsAdded mainCauses { title numSpecs } } } } } }"
     assert api.cost(f"{text} {fields}", None, {"name": "a"}).units < Limits().max_cost

@@ -136,16 +136,16 @@ def test_matching_in_packages_and_stacks(world: World) -> None:
     ("query", "unknown"),
     [
         ("app@999", []),
-        ("app ^lip", [{"name": "lip", "nearest": ["lib"]}]),
-        ("app %quite-another", [{"name": "quite-another", "nearest": []}]),
+        ("app ^lip", [{"name": "lip", "nearestNames": ["lib"]}]),
+        ("app %quite-another", [{"name": "quite-another", "nearestNames": []}]),
     ],
 )
 def test_unknown_names(world: World, query: str, unknown: list[Any]) -> None:
     """Nothing matches a name that no spec has; the nearest names are listed."""
     revision = world.data(
         """query($matching: String) { revision(ref: "full") {
-          specs(matching: $matching) { totalCount unknownNames { name nearest } }
-          package(name: "app") { specs(matching: $matching) { unknownNames { name nearest } } }
+          specs(matching: $matching) { totalCount unknownNames { name nearestNames } }
+          package(name: "app") { specs(matching: $matching) { unknownNames { name nearestNames } } }
         } }""",
         matching=query,
     )["revision"]

@@ -98,14 +98,14 @@ def test_packages_are_ordered(world: World, field: str, direction: str | None) -
 
 
 MATCHES = """query($text: String!, $beside: String!) { revision {
-  matches(query: $text) { totalCount } specs(matching: $beside) { totalCount } } }"""
+  other: specs(matching: $text) { totalCount } specs(matching: $beside) { totalCount } } }"""
 
 
 def test_invalid_query_nulls_its_own_field(world: World) -> None:
     """Other fields are answered; a valid query matches as elsewhere."""
     name = world.newest.specs[0].name
     both = world.data(MATCHES, text=name, beside=name)["revision"]
-    assert both["matches"] == both["specs"] != {"totalCount": 0}
+    assert both["other"] == both["specs"] != {"totalCount": 0}
     response = world.ask(MATCHES, text="no-such-package", beside=name)
-    assert [error["path"] for error in response["errors"]] == [["revision", "matches"]]
-    assert response["data"]["revision"] == {"matches": None, "specs": both["specs"]}
+    assert [error["path"] for error in response["errors"]] == [["revision", "other"]]
+    assert response["data"]["revision"] == {"other": None, "specs": both["specs"]}

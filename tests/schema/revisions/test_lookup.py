@@ -58,7 +58,7 @@ def test_lookup_in_a_revision(world: World) -> None:
 
 
 MISSING = (
-    "{ missing { hash name version isRoot lastSeen { tag takenAt } reason "
+    "{ missing { hash name version isRoot lastSeen { tagName takenAt } reason "
     "goneIn { digest } nearest { hash version } differences { path before after } } }"
 )
 
@@ -72,7 +72,7 @@ def test_missing_specs(world: World) -> None:
     assert removed
     answer = looked_up(world, newest, [as_input(spec) for spec in removed], MISSING)["missing"]
     for missing in answer:
-        assert missing["lastSeen"]["tag"] == before.info.tag
+        assert missing["lastSeen"]["tagName"] == before.info.tag
         assert missing["reason"].endswith(("GONE", "REPLACED"))
         assert missing["goneIn"] == {"digest": newest.info.digest}
         nearest = next(spec for spec in newest.specs if spec.hash == missing["nearest"]["hash"])

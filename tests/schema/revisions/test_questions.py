@@ -60,7 +60,7 @@ def test_holes(world: World) -> None:
     versions = {node["name"]: node["version"] for node in nodes}
     assert versions == {"p0": None, "p1": "1.0", "p3": None}
     newest = world.catalog.history.resolve("develop")
-    assert {node["goneIn"]["tag"] for node in nodes} == {newest.tag}
+    assert {node["goneIn"]["tagName"] for node in nodes} == {newest.tag}
     assert len(holes_of(world, "develop", first=1)["nodes"][0]["affected"]) == 1
 
 
@@ -82,8 +82,8 @@ def test_impact(world: World, name: str) -> None:
         "numPackages": len({spec.name for spec in expected}),
         "size": None,
         "sizeLabel": "1-10",
-        "stackCounts": [{"stack": "e4s", "numSpecs": len(expected)}],
-        "byTarget": [{"value": "zen4", "numSpecs": len(expected)}],
+        "stackCounts": [{"value": "e4s", "numSpecs": len(expected)}],
+        "targetCounts": [{"value": "zen4", "numSpecs": len(expected)}],
         "outcome": None,
     }
 
@@ -98,7 +98,7 @@ def test_outcome_of_a_change(tmp_path: Path) -> None:
     for ref in ("develop~2", "develop~1"):
         package = world.data(IMPACT, ref=ref, name="a")["revision"]["package"]
         outcome = package["impact"]["outcome"]
-        assert (outcome["numSpecs"], outcome["causes"]) == (1, [{"title": "a 1 → 2"}])
+        assert (outcome["numSpecs"], outcome["causes"]["nodes"]) == (1, [{"title": "a 1 → 2"}])
         assert outcome["comparison"]["head"]["takenAt"].startswith(f"{day(2):%Y-%m-%d}")
     package = world.data(IMPACT, ref="develop", name="a")["revision"]["package"]
     assert package["impact"]["outcome"] is None
@@ -145,15 +145,25 @@ def test_twins(twice: World) -> None:
     assert (first["totalCount"], first["numSaved"], first["sizeSaved"]) == (2, 2, None)
     assert not second["pageInfo"]["hasNextPage"]
     nodes = first["nodes"] + second["nodes"]
-    facts = [(node["package"], node["numSpecs"], node["numSaved"]) for node in nodes]
+    facts = [(node["name"], node["numSpecs"], node["numSaved"]) for node in nodes]
     assert facts == [("png", 2, 2), ("vtk", 2, 1)]
     for node in nodes:
-        ours, *others = (spec["hash"] for spec in node["specs"])
+        ours, *others = (spec["hash"] for spec in node["specs"]["nodes"])
         assert groups[ours] == others
         assert node["version"] == "1.0"
-        assert node["causes"]
-    causes = first["causes"]
-    assert {(cause["kind"], cause["package"]) for cause in causes} == {("VERSION", "zlib")}
+        assert node["causes"]["nodes"]
+    group = (
+        "query($id: ID!) { node(id: $id) { ... on TwinGroup { name specs { nodes { hash } } } } }"
+    )
+    scoped = 'twins(package: "png") { nodes { id name specs { nodes { hash } } } }'
+    (png,) = twice.data(f'{{ revision(ref: "twice") {{ {scoped} }} }}')["revision"]["twins"][
+        "nodes"
+    ]
+    for node in (*nodes, png):
+        again = twice.data(group, id=node["id"])["node"]
+        assert again == {name: node[name] for name in ("name", "specs")}
+    causes = first["causes"]["nodes"]
+    assert {(cause["kind"], cause["packageName"]) for cause in causes} == {("VERSION", "zlib")}
     assert sum(cause["numSpecs"] for cause in causes) == 2
     assert {cause["commits"] for cause in causes} == {None}
     for cause in causes:

@@ -31,21 +31,21 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     """A revision without specs has an empty list rather than null."""
     data = world.data(
         """query($ref: String!) { revision(ref: $ref) {
-          numKnownStacks stackNodes { name } growth { numKnownStacks }
-          packages { nodes { stackNames stackNodes { name } stackCounts { stack numSpecs } } }
-          specs { nodes { stackNames stackNodes { name } } }
+          numStacks stacks { name } growthPoint { numStacks }
+          packages { nodes { stackNames stacks { name } stackCounts { value numSpecs } } }
+          specs { nodes { stackNames stacks { name } } }
         } }""",
         ref=tag,
     )["revision"]
     names = NAMES[tag]
     number = None if names is None else len({*names} - {ROOT_STACK})
-    own = {"stackNames": names, "stackNodes": objects(names)}
+    own = {"stackNames": names, "stacks": objects(names)}
     nodes = [] if tag == "empty" else [own]
-    counts = None if names is None else [{"stack": name, "numSpecs": 1} for name in names]
+    counts = None if names is None else [{"value": name, "numSpecs": 1} for name in names]
     assert data == {
-        "numKnownStacks": number,
-        "stackNodes": objects(names),
-        "growth": {"numKnownStacks": number},
+        "numStacks": number,
+        "stacks": objects(names),
+        "growthPoint": {"numStacks": number},
         "packages": {"nodes": [node | {"stackCounts": counts} for node in nodes]},
         "specs": {"nodes": nodes},
     }

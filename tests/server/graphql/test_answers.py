@@ -167,6 +167,6 @@ def test_cost_is_returned_on_request(answers: Answers, execution: Any) -> None:
 
 def test_errors_are_not_cached(answers: Answers, execution: Any) -> None:
     """A missing revision may be published later."""
-    for answer in answered(answers, *[request_bytes('{ revision(ref: "nope") { tag } }')] * 2):
+    for answer in answered(answers, *[request_bytes('{ revision(ref: "nope") { tagName } }')] * 2):
         assert answer.key is None
     assert execution.execute.call_count == 2

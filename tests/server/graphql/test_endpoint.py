@@ -59,9 +59,9 @@ def test_parts_of_a_request(client: httpx.Client, method: str) -> None:
     """The document, its variables and the operation name, in a body or in the query string."""
     response = send(client, method, {"query": TAGS})
     assert (response.status_code, response.json()) == (200, ANSWER)
-    several = "query A($t: String!) { tag(name: $t) { series } } query B { tags { name } }"
+    several = "query A($t: String!) { tag(name: $t) { series { name } } } query B { tags { name } }"
     request = {"query": several, "operationName": "A", "variables": {"t": "v0.22.0"}}
-    assert send(client, method, request).json() == {"data": {"tag": {"series": "vX.Y.Z"}}}
+    assert send(client, method, request).json() == {"data": {"tag": {"series": {"name": "vX.Y.Z"}}}}
     assert send(client, method, request | {"operationName": "B"}).json() == ANSWER
     nulls = {"variables": None, "extensions": None}
     name = {"operationName": None if method == "POST" else ""}
@@ -85,7 +85,7 @@ def test_other_methods_are_not_allowed(client: httpx.Client, method: str) -> Non
         ("GET", "mutation { __typename }", "METHOD_NOT_ALLOWED", (405, 405)),
         ("POST", "mutation { __typename }", "GRAPHQL_VALIDATION_FAILED", (200, 400)),
         ("GET", "{", "GRAPHQL_PARSE_FAILED", (200, 400)),
-        ("POST", '{ revision(ref: "nope") { tag } }', "REVISION_NOT_FOUND", (200, 200)),
+        ("POST", '{ revision(ref: "nope") { tagName } }', "REVISION_NOT_FOUND", (200, 200)),
     ],
 )
 def test_status_of_errors(
@@ -223,8 +223,8 @@ def test_response_is_compressed_and_revalidated(client: httpx.Client, coding: st
 
 
 PERMANENT = (
-    '{ revision(ref: "%(head)s") { tag numSpecs packages { nodes { name versions } } } }',
-    '{ compare(base: "%(base)s", head: "%(head)s") { summary { specsAdded } } }',
+    '{ revision(ref: "%(head)s") { tagName numSpecs packages { nodes { name versions } } } }',
+    '{ compare(base: "%(base)s", head: "%(head)s") { summary { numSpecsAdded } } }',
     '{ compare(base: "%(base)s", head: "%(head)s") { causes { nodes { title } } } }',
     '{ a: revision(ref: "%(base)s") { digest } b: revision(ref: "%(head)s") { digest } }',
 )
@@ -243,9 +243,9 @@ CHANGING = (
     "{ revisions { totalCount } }",
     '{ series(name: "develop") { growth { numSpecs } } }',
     '{ revision(ref: "%(head)s") { specs(first: 1) { nodes { history { hash } } } } }',
-    '{ revision(ref: "%(head)s") { packages(first: 1) { nodes { history { name } } } } }',
+    '{ revision(ref: "%(head)s") { packages(first: 1) { nodes { seriesPackage { name } } } } }',
     '{ tag(name: "nope") { name } }',
-    '{ revision(ref: "%(head)s") { tag } other: revision(ref: "nope") { tag } }',
+    '{ revision(ref: "%(head)s") { tagName } other: revision(ref: "nope") { tagName } }',
     "{ nope }",
 )
 

@@ -27,10 +27,10 @@ def test_tab_lists_the_commits(history_client: httpx.Client) -> None:
         title = commit["subject"].partition(" (#")[0]
         assert row[0].startswith(f"{title} #{pull['number']} {commit['committedAt'][:10]}")
         assert row[1:3] == [f"{node[count]:,}" for count in ("numSpecs", "numInvolved")]
-        assert row[3].startswith(", ".join(node["stacks"][:3]))
-        assert all(cause["package"] in row[4] for cause in node["causes"][:2])
+        assert row[3].startswith(", ".join(node["stackNames"][:3]))
+        assert all(cause["packageName"] in row[4] for cause in node["causes"]["nodes"][:2])
         assert f"commits/{commit['oid']}" in "".join(targets)
-        assert page.links()[f"#{pull['number']}"] == pull["url"]
+        assert page.links()[f"#{pull['number']}"] == pull["webUrl"]
     assert page.text("nav.tabs [aria-current]") == "Commits"
 
 

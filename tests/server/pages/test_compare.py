@@ -71,7 +71,7 @@ def test_bars_add_up(client: httpx.Client) -> None:
     for query in ("", "?kinds=VERSION", "?kinds=UNKNOWN&kinds=RECIPE"):
         page = shown(client, PAIR + query)
         summary = comparison_data(client, "compare")["summary"]
-        num_rebuilt = summary["specsRebuilt"] + summary["specsReplaced"]
+        num_rebuilt = summary["numSpecsRebuilt"] + summary["numSpecsReplaced"]
         *parts, whole = page.texts(".causes span.specs")
         assert sum(numbers(parts)) == num_rebuilt == numbers([whole])[0]
         shares = [text.removesuffix(" %") for text in page.texts(".causes span.share")]
@@ -89,8 +89,8 @@ def test_page_of_a_cause(client: httpx.Client) -> None:
         assert text == cause["title"] + others
     largest = causes[0]
     one = shown(client, page.targets(".unfolded a")[0])
-    sides = {"from": largest["before"], "to": largest["after"]}
-    names = {"cause": largest["package"], "kind": largest["kind"]}
+    sides = {"from": largest["valueBefore"], "to": largest["valueAfter"]}
+    names = {"cause": largest["packageName"], "kind": largest["kind"]}
     answer = comparison_data(client, "compare_cause", **names, **sides)
     assert one.text("#tab h2") == largest["title"]
     table = one.rows()
@@ -101,7 +101,7 @@ def test_page_of_a_cause(client: httpx.Client) -> None:
         pair = f"{spec['counterpart']['hash'][:7]} → {spec['hash'][:7]}"
         assert row[1].startswith(pair)
         assert row[3].startswith("its own" if len(spec["path"]) == 1 else spec["path"][0]["name"])
-        assert len(spec["path"]) == 1 or largest["package"] in row[3]
+        assert len(spec["path"]) == 1 or largest["packageName"] in row[3]
     missing = shown(client, f"{PAIR}/causes/none?kind=VERSION")
     assert missing.status == 404
     assert "no such cause in this comparison" in missing.text(".problem")
@@ -128,7 +128,7 @@ def test_packages(client: httpx.Client) -> None:
     nodes = comparison_data(client, "compare_packages")["packages"]["nodes"]
     for row, node in zip(page.rows(), nodes, strict=True):
         assert row[:2] == [node["name"], PACKAGE_KINDS[PackageChangeKind[node["kind"]]]]
-        counts = ("specsAdded", "specsRemoved", "specsChanged")
+        counts = ("numSpecsAdded", "numSpecsRemoved", "numSpecsChanged")
         assert numbers(row[3:6]) == [node[count] for count in counts]
         assert all(version in row[2] for version in node["versionsAdded"][:5])
     for text, link in page.links(".choices li a").items():
@@ -155,7 +155,7 @@ def test_specs(client: httpx.Client) -> None:
         assert shown_hashes == [*dict.fromkeys(text[:7] for text in hashes)]
         assert row[3] == in_words(node["reason"])
         path = " → ".join(step["name"] for step in node["path"])
-        cause = node["cause"]["title"] if node["cause"] else "none"
+        cause = node["mainCause"]["title"] if node["mainCause"] else "none"
         assert row[5].startswith(f"{cause} {path}" if len(node["path"]) > 1 else cause)
     reasons = [reason for reason in data["reasons"] if reason["reason"] != "REPLACED"]
     labels = [f"{in_words(reason['reason'])} {reason['numSpecs']:,}" for reason in reasons]
@@ -175,7 +175,7 @@ def test_stacks(client: httpx.Client) -> None:
     """Each with its specs before and after, and those added and removed."""
     page, data = shown(client, f"{PAIR}/stacks"), comparison_data(client, "compare_stacks")
     for row, stack in zip(page.rows(), data["stacks"], strict=True):
-        counts = ("numSpecsBefore", "numSpecsAfter", "specsAdded", "specsRemoved")
+        counts = ("numSpecsBefore", "numSpecsAfter", "numSpecsAdded", "numSpecsRemoved")
         assert row[0] == stack["name"]
         assert numbers(row[2:6]) == [stack[count] for count in counts]
 
@@ -194,16 +194,16 @@ def test_coverage(client: httpx.Client, by: list[str]) -> None:
     }
     signs = {"LOST": MINUS, "GAINED": "+"}
     expected = {
-        (cell["package"], *cell["values"]): signs[cell["kind"]] + f"{cell['numSpecs']:,}"
+        (cell["packageName"], *cell["values"]): signs[cell["kind"]] + f"{cell['numSpecs']:,}"
         for cell in data["matrix"]["nodes"]
     }
     assert cells.items() <= expected.items()
     if len(cells) < data["matrix"]["totalCount"]:
         assert f"the first {len(cells)} of them" in page.text(".places caption")
     for row, cell in zip(page.rows(), data["coverage"]["nodes"], strict=True):
-        assert row[: len(by) + 1] == [cell["package"], *cell["values"]]
+        assert row[: len(by) + 1] == [cell["packageName"], *cell["values"]]
         assert signs[cell["kind"]] in row[len(by) + 1]
-        assert not cell["nearest"] or cell["nearest"][0]["hash"][:7] in row[-1]
+        assert not cell["nearestSpecs"] or cell["nearestSpecs"][0]["hash"][:7] in row[-1]
 
 
 def test_notes(client: httpx.Client) -> None:
@@ -264,9 +264,15 @@ def test_totals(client: httpx.Client, narrowed: dict[str, str], *, is_narrowed: 
     page = shown(client, str(httpx.URL(PAIR, params=params)))
     figures = figures_of(page)
     for name, counts in {
-        "Specs": ("numSpecsBefore", "numSpecsAfter", "specsAdded", "specsRemoved", "specsRebuilt"),
-        "Packages": ("packagesAdded", "packagesRemoved", "packagesUpgraded"),
-        "Coverage": ("coverageGained", "coverageLost"),
+        "Specs": (
+            "numSpecsBefore",
+            "numSpecsAfter",
+            "numSpecsAdded",
+            "numSpecsRemoved",
+            "numSpecsRebuilt",
+        ),
+        "Packages": ("numPackagesAdded", "numPackagesRemoved", "numPackagesUpgraded"),
+        "Coverage": ("numCellsGained", "numCellsLost"),
     }.items():
         expected = {f"{summary[count]:,}" for count in counts if summary[count]}
         assert expected <= {*re.findall(r"\d[\d,]*", figures[name])}
@@ -302,9 +308,9 @@ def test_error_is_beside_its_field(
 
 def test_stacks_as_sides(client: httpx.Client) -> None:
     """The tabs name them, and the permanent address has refs."""
-    query = '{ revision(ref: "develop") { ref stackNodes { name } } }'
+    query = '{ revision(ref: "develop") { ref stacks { name } } }'
     revision = data_of(client, query)["revision"]
-    first, second, *_ = (stack["name"] for stack in revision["stackNodes"])
+    first, second, *_ = (stack["name"] for stack in revision["stacks"])
     pair, ref = f"/compare/develop:{first}...develop:{second}", revision["ref"]
     page = shown(client, f"{pair}/packages")
     assert page.text("h1") == f"develop:{first} →to develop:{second}"

@@ -36,9 +36,9 @@ BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 
 def test_page_is_cached(client: httpx.Client) -> None:
     """By ETag and 304; immutable under refs of revisions, revalidated under tags. HEAD as GET."""
-    revisions = data_of(client, "{ revisions(first: 2) { nodes { tag ref } } }")["revisions"]
+    revisions = data_of(client, "{ revisions(first: 2) { nodes { tagName ref } } }")["revisions"]
     head, base = revisions["nodes"]
-    for name, lifetime in (("tag", "no-cache"), ("ref", "immutable")):
+    for name, lifetime in (("tagName", "no-cache"), ("ref", "immutable")):
         address = f"/compare/{base[name]}...{head[name]}"
         page = client.get(address, headers=BROWSER)
         assert page.status_code == 200

@@ -76,7 +76,7 @@ def test_differences(kind: str, expected: list[tuple[str, str | None, str | None
 
 def cells(*names: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return a cell for each package with its values."""
-    return [{"package": name, "values": values} for name, *values in names]
+    return [{"packageName": name, "values": values} for name, *values in names]
 
 
 def test_matrix_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from tests.snapshots.factories import a_spec, hash_of
 
 PACKAGES = """query($ref: String, $filter: PackageFilter, $order: PackageOrder) {
   revision(ref: $ref) {
-    ref digest numPackages numSpecs numKnownStacks previous { ref }
+    ref digest numPackages numSpecs numStacks previous { ref }
     packages(filter: $filter, orderBy: $order) { nodes { name numSpecs } }
     specs { facets { targets { value numSpecs } } }
     stack(name: "e4s") {
@@ -44,7 +44,7 @@ def test_page_of_a_revision_or_a_stack(client: httpx.Client, stack: str) -> None
     first = shown(client, page.links(NAMES + " a")[nodes[0]["name"]])
     assert len(first.texts("table.specs tbody tr")) == counts[0]
     if not stack:
-        assert figures["Stacks"] == f"{revision['numKnownStacks']:,}"
+        assert figures["Stacks"] == f"{revision['numStacks']:,}"
         stacks = page.texts(".facet[aria-labelledby=facet-stacks] li")
         assert not [text for text in stacks if text.startswith("root ")], "it is no stack"
         assert page.values("details.facts .hash", "data-copy") == [

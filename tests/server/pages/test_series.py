@@ -22,21 +22,21 @@ from tests.snapshots.factories import day
 
 _REF = "develop@2025-11-06T180059.01234567"
 LARGE = {
-    "tag": "develop",
+    "tagName": "develop",
     "ref": _REF,
     "takenAt": "2025-11-06T18:00:00Z",
     "numPackages": 1_234,
     "numSpecs": 58_000,
-    "numKnownStacks": 30,
+    "numStacks": 30,
     "totalSize": str(5 << 40),
-    "source": {"synthetic": False},
+    "source": {"isSynthetic": False},
     "previous": {"ref": _REF, "totalSize": str(5 << 40)},
-    "growth": {
-        "specsAdded": 12_345,
-        "specsRemoved": 12_345,
-        "specsRebuilt": 10_000,
-        "packagesAdded": 100,
-        "packagesRemoved": 100,
+    "growthPoint": {
+        "numSpecsAdded": 12_345,
+        "numSpecsRemoved": 12_345,
+        "numSpecsRebuilt": 10_000,
+        "numPackagesAdded": 100,
+        "numPackagesRemoved": 100,
     },
 }
 """A revision as the API returns it, with numbers of the greatest length."""
@@ -74,10 +74,10 @@ def test_log_of_revisions(page: Shown, answer: Any) -> None:
         assert revision == node["ref"]
         assert packages == f"{node['numPackages']:,}"
         assert specs == f"{node['numSpecs']:,}"
-        growth = node["growth"]
-        went = f"{MINUS}{growth['specsRemoved']:,}" if node["previous"] else "the first"
-        assert changes == f"+{growth['specsAdded']:,} {went}"
-        assert rebuilt == f"{growth['specsRebuilt']:,}"
+        growth = node["growthPoint"]
+        went = f"{MINUS}{growth['numSpecsRemoved']:,}" if node["previous"] else "the first"
+        assert changes == f"+{growth['numSpecsAdded']:,} {went}"
+        assert rebuilt == f"{growth['numSpecsRebuilt']:,}"
     paths = {urlsplit(link).path for link in page.links("tbody a").values()}
     compared = {f"/compare/{node['previous']['ref']}...{node['ref']}" for node in nodes[:-1]}
     assert paths == {f"/r/{node['ref']}" for node in nodes} | compared
@@ -91,7 +91,7 @@ def test_charts_show_the_growth_of_the_api(page: Shown, answer: Any) -> None:
     for name, field in (("specs", "numSpecs"), ("packages", "numPackages")):
         assert points[name] == [point[field] for point in growth]
     assert points["size"] == [round(int(point["totalSize"]) / 2**20) for point in growth]
-    for name, field in (("added", "specsAdded"), ("removed", "specsRemoved")):
+    for name, field in (("added", "numSpecsAdded"), ("removed", "numSpecsRemoved")):
         assert points[name] == [0, *(point[field] for point in growth[1:])]
 
 
@@ -111,8 +111,8 @@ def test_size_of_the_page_of_a_thousand_revisions() -> None:
             "numSpecs": 50_000 + number * 7_919 % 9_000,
             "numPackages": 1_000 + number % 300,
             "totalSize": str((5 << 40) + (number << 30)),
-            "specsAdded": 1_000 + number * 7_919 % 9_000,
-            "specsRemoved": 1_000 + number * 7_907 % 9_000,
+            "numSpecsAdded": 1_000 + number * 7_919 % 9_000,
+            "numSpecsRemoved": 1_000 + number * 7_907 % 9_000,
         }
         for number in range(1_000)
     ]
@@ -131,7 +131,7 @@ def test_largest_causes(history_client: httpx.Client) -> None:
     series = page_data(history_client, "series_causes", name="develop", first=50)["series"]
     nodes = series["causes"]["nodes"]
     assert nodes
-    assert page.texts("#results tbody th") == [node["package"] for node in nodes]
+    assert page.texts("#results tbody th") == [node["packageName"] for node in nodes]
     assert page.texts("#results thead th")[1:3] == ["Specs", "Reached"]
     drawn = page.dom.cssselect("#results svg.bars")
     assert len(drawn) == sum(node["numSpecs"] > 0 for node in nodes)
@@ -163,12 +163,12 @@ def test_every_series_has_links_and_numbers(client: httpx.Client) -> None:
         counts = [f"{latest[name]:,}" for name in ("numPackages", "numSpecs")]
         assert [cell for cell in cells if cell in counts] == counts
         paths = {urlsplit(link).path for link in page.links(f"{place} a").values()}
-        assert paths >= {f"/series/{series['name']}", f"/r/{latest['tag']}"}
+        assert paths >= {f"/series/{series['name']}", f"/r/{latest['tagName']}"}
         if base := latest["previous"]:
-            pair = f"{base['ref']}...{latest['tag']}"
+            pair = f"{base['ref']}...{latest['tagName']}"
             assert f"/compare/{pair}" in paths
-            grown = latest["growth"]
-            change = f"+{grown['specsAdded']:,} {MINUS}{grown['specsRemoved']:,}"
+            grown = latest["growthPoint"]
+            change = f"+{grown['numSpecsAdded']:,} {MINUS}{grown['numSpecsRemoved']:,}"
             assert change in cells[-1]
 
 

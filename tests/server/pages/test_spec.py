@@ -55,8 +55,8 @@ def test_page_shows_the_response(client: httpx.Client, needed: str) -> None:
 def test_commands_are_quoted(kind: str, location: str, added: str | None) -> None:
     """Any value of a catalog is a single word of a shell."""
     spec = {"hash": "a" * 32, "short": "zlib cflags='-O2; rm'", "tarball": None}
-    source = {"kind": kind, "location": location, "synthetic": False}
-    commands = install_commands({"tag": "a; b", "source": source, "spec": spec})
+    source = {"kind": kind, "location": location, "isSynthetic": False}
+    commands = install_commands({"tagName": "a; b", "source": source, "spec": spec})
     assert commands.get("add_mirror") == added
     assert commands["install"] == f"spack install --cache-only /{'a' * 32}"
     similar = commands["install_alike"]
@@ -88,7 +88,7 @@ def test_two_specs(history_client: httpx.Client, rebuilt: list[str]) -> None:
     page = shown(history_client, f"/specs/{base}...{head}")
     pair = page_data(history_client, "spec_pair", base=base, head=head)["compareSpecs"]
     causes = page.texts("#why ~ .table tbody th")
-    assert causes == [path["cause"]["title"] for path in pair["paths"]]
+    assert causes == [cause["title"] for cause in pair["causes"]["nodes"]]
     assert causes
     names = page.texts("#dependencies ~ .table tbody th")
     assert names == [edge["name"] for edge in pair["dependencies"]]
@@ -119,11 +119,11 @@ def test_page_of_a_removed_hash(history_client: httpx.Client, removed_hash: str)
     rows = page.texts(".stays tbody tr")
     assert len(rows) == len(history["spans"]) > 0
     for row, span in zip(rows, history["spans"], strict=True):
-        assert span["series"] in row
-        assert span["first"]["tag"] in row
+        assert span["series"]["name"] in row
+        assert span["first"]["tagName"] in row
         if span["goneIn"] is not None:
             assert span["reasonGone"].lower().replace("_", " ") in row
-            assert span["goneIn"]["tag"] in row
+            assert span["goneIn"]["tagName"] in row
     for link in page.links(".stays a").values():
         if "/compare/" in link:
             assert removed_hash[:7] in shown(history_client, link).text("main")

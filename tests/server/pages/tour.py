@@ -6,7 +6,7 @@ from tests.server.pages.page_reader import data_of, shown
 
 _FACTS = """{
   revision(ref: "develop") {
-    stackNodes { name }
+    stacks { name }
     packages(first: 1, orderBy: {field: NUM_SPECS, direction: DESC}) {
       nodes { name targets specs(first: 1) { nodes { hash } } }
     }
@@ -30,7 +30,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
     (spec,) = largest["specs"]["nodes"]
     removed = facts["compare"]["removed"]["nodes"][0]["before"]["hash"]
     compared = "/compare/develop~1...develop"
-    stack = revision["stackNodes"][0]["name"]
+    stack = revision["stacks"][0]["name"]
     (rebuilt,) = facts["compare"]["rebuilt"]["nodes"]
     commits = facts["compare"]["commits"]
     cause, *_ = shown(client, compared).targets(".causes a[href*='/causes/']")  # the largest

@@ -24,10 +24,10 @@ query Why($base: String!, $head: String!, $first: Int!) {
   compare(base: $base, head: $head) {
     base { ref }
     head { ref }
-    summary { specsAdded specsRemoved specsRebuilt specsReplaced }
+    summary { numSpecsAdded numSpecsRemoved numSpecsRebuilt numSpecsReplaced }
     causes(first: $first) {
       totalCount
-      nodes { title numSpecs numInvolved commits(first: 1) { commit { subject url } } }
+      nodes { title numSpecs numInvolved commits(first: 1) { nodes { commit { subject webUrl } } } }
     }
   }
 }
@@ -37,7 +37,7 @@ REVISIONS = """
 query Revisions($series: String!, $first: Int!) {
   series(name: $series) {
     revisions(first: $first) {
-      nodes { ref numSpecs growth { specsAdded specsRemoved specsRebuilt } }
+      nodes { ref numSpecs growthPoint { numSpecsAdded numSpecsRemoved numSpecsRebuilt } }
     }
   }
 }
@@ -55,8 +55,8 @@ query Package($series: String!, $name: String!, $first: Int!) {
           kind
           versionsAdded
           versionsRemoved
-          specsAdded
-          specsRemoved
+          numSpecsAdded
+          numSpecsRemoved
         }
       }
     }
@@ -136,14 +136,14 @@ def _why(args):
     summary, causes = compared["summary"], compared["causes"]
     print(f"{compared['base']['ref']} -> {compared['head']['ref']}")
     print(
-        f"{summary['specsAdded']} specs added, {summary['specsRemoved']} removed; "
-        f"of them {summary['specsRebuilt']} rebuilt, {summary['specsReplaced']} replaced"
+        f"{summary['numSpecsAdded']} specs added, {summary['numSpecsRemoved']} removed; "
+        f"of them {summary['numSpecsRebuilt']} rebuilt, {summary['numSpecsReplaced']} replaced"
     )
     for cause in causes["nodes"]:
         print(f"{cause['numSpecs']:6}  {_visible(cause['title'])}")
-        for effect in cause["commits"] or ():
+        for effect in (cause["commits"] or {"nodes": ()})["nodes"]:
             commit = effect["commit"]
-            print("        {}  {}".format(_visible(commit["subject"]), commit["url"] or ""))
+            print("        {}  {}".format(_visible(commit["subject"]), commit["webUrl"] or ""))
     _print_more(causes["totalCount"] - len(causes["nodes"]), "causes")
     return 0
 
@@ -155,8 +155,8 @@ def _log(args):
         if series is None:
             raise Failed(f"there is no series {args.series}")
         for line in series["revisions"]["nodes"]:
-            grown = line["growth"] or {}
-            changes = f"+{grown.get('specsAdded', 0)} -{grown.get('specsRemoved', 0)}"
+            grown = line["growthPoint"] or {}
+            changes = f"+{grown.get('numSpecsAdded', 0)} -{grown.get('numSpecsRemoved', 0)}"
             print(f"{line['ref']}  {line['numSpecs']} specs  {changes}")
         return 0
     series = _ask(args.server, PACKAGE, name=args.package, **question)["series"]
@@ -169,7 +169,7 @@ def _log(args):
         versions = ["+" + it for it in entry["versionsAdded"]]
         versions += ["-" + it for it in entry["versionsRemoved"]]
         kind = entry["kind"].lower().replace("_", " ")
-        numbers = f"specs +{entry['specsAdded']} -{entry['specsRemoved']}"
+        numbers = f"specs +{entry['numSpecsAdded']} -{entry['numSpecsRemoved']}"
         line = "  ".join([entry["revision"]["ref"], kind, numbers, *versions])
         print(_visible(line))
     return 0
