@@ -261,20 +261,6 @@ def test_all_conditions_are_evaluated() -> None:
     assert {*SpecFilter.__struct_fields__} == {*CONDITIONS, "hash_prefix"}
 
 
-def test_lists_of_values_and_packages() -> None:
-    """Equal counts of a facet sort by value; a package may be selected by name and stack."""
-    specs = [a_spec("1", version="1.10", size=9), a_spec("2", version="1.9"), a_spec("3", name="b")]
-    frame = frame_of(specs)
-    assert frame.facet("version", slice(None)) == [("1.9", 1), ("1.10", 1), ("1.14.5", 1)]
-    assert frame.facet("stacks", slice(None)) == [("e4s", 3), ("root", 3)]
-    codes = frame.select_packages(PackageFilter(search="", names=("b", "hdf5"), stacks=("e4s",)))
-    orders = [frame.sort_packages(codes, field).tolist() for field in PackageField]
-    assert orders == [[0, 1], [0, 1], [0, 1]]
-    assert [len(frame.order(field)[0]) for field in SpecField] == [3] * len(SpecField)
-    conditions = SpecFilter(search="DF", versions=("1.9",), stacks=("root",))
-    assert np.flatnonzero(frame.select(conditions)).tolist() == [2]
-
-
 # -- columns of lists
 
 LISTS = st.lists(

@@ -28,7 +28,6 @@ from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
-    cut,
     send,
     serving,
     silence,
@@ -151,16 +150,6 @@ def test_requests_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(httpx.ProxyError, match="socks5:// proxies are not supported"),
     ):
         client.get("http://192.0.2.1/a")
-
-
-def test_errors_are_those_of_httpx(connected: Connected) -> None:
-    """Also those in the middle of a body."""
-    server, client, _ = connected
-    server["/cut"] = cut(b"data")
-    with pytest.raises(httpx.RemoteProtocolError):
-        client.get(server.at("/cut"))
-    with pytest.raises(httpx.ConnectError):
-        client.get("http://127.0.0.1:1/")
 
 
 def boundary_of(*addresses: str) -> Boundary:

@@ -12,7 +12,6 @@ import pytest
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.inputs import Missing, open_regular, read_regular
-from snapshots.sources.pages import folders as page_files
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
@@ -351,30 +350,6 @@ def test_other_files(tmp_path: Path, name: str) -> None:
         open_regular(str(tmp_path / name))
     with pytest.raises(SourceError):
         imported(tmp_path / name)
-
-
-def test_pipe_among_pages(folder: Path) -> None:
-    """A pipe with a page's name is a bad page: its package must not seem removed."""
-    bad = pipe(folder / "develop/hdf5/specs.md")
-    with pytest.raises(SourceError, match="is not a file") as caught:
-        imported(folder)
-    assert caught.value.location == str(bad)
-    report = Report(skip_bad=True)
-    (snapshot,) = imported(folder, report=report)
-    assert list(snapshot.content.packages) == ["zlib"]
-    assert [error.location for error in report.skipped] == [str(bad)]
-
-
-def test_large_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page above the limit is not read; the size of a sparse file is checked first."""
-    large = folder / "develop/hdf5.md"
-    with large.open("wb") as file:
-        file.truncate(1 << 40)
-    with pytest.raises(SourceError, match="contains more than 67,108,864 bytes"):
-        imported(folder)
-    monkeypatch.setattr(page_files, "MAX_PAGE_BYTES", 10)
-    with pytest.raises(SourceError, match="contains more than 10 bytes"):
-        imported(folder / "develop/zlib")
 
 
 @pytest.mark.parametrize(

@@ -77,13 +77,6 @@ def test_generations_are_equal(tag: str) -> None:
     assert not report.warnings
 
 
-def test_spec_without_compiler_and_variants() -> None:
-    """The compiler ``none`` is no compiler, and variants may be missing."""
-    cache_page, report = fixture("develop/compiler-wrapper/specs.md")
-    assert [(spec.compiler, spec.variants) for spec in cache_page.specs] == [(None, ())]
-    assert not report.warnings
-
-
 def test_page_without_tag() -> None:
     """Older pages have a category and no tag, and URLs of tarballs."""
     cache_page, report = fixture("untagged/e4s-23.05/kokkos/specs.md")
@@ -181,20 +174,6 @@ def test_page_with_a_bad_spec(details: list[dict[str, Any]]) -> None:
     specs = parse(page(*details), alone).specs
     assert parse(page(*details, {}), with_bad).specs == specs
     assert list(map(str, with_bad.skipped[:-1])) == list(map(str, alone.skipped))
-
-
-@pytest.mark.parametrize(
-    ("keys", "synthetic"),
-    [
-        ({"categories": None, "synthetic": True}, True),
-        ({"categories": [], "synthetic": False}, False),
-        ({"categories": ["package"], "synthetic": "true"}, False),
-    ],
-)
-def test_optional_keys(keys: dict[str, Any], *, synthetic: bool) -> None:
-    """A page without a second category has no tag; pages of synthetic data are marked."""
-    parsed = parse(page(detail(), **keys))
-    assert (parsed.tag, parsed.synthetic) == (None, synthetic)
 
 
 META = {

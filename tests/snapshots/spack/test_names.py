@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.models import SPEC_FACTS, Dependency, Spec
+from snapshots.models import SPEC_FACTS, Spec
 from snapshots.spack import names
 from snapshots.spack.names import is_hash, is_name, natural_key, natural_order
 from snapshots.texts import is_plain
-from tests.snapshots.factories import full_spec, hash_of, shuffled
+from tests.snapshots.factories import full_spec, shuffled
 from tests.snapshots.records import check_facts
 
 NAMES = st.text("ab-_.0123456789", min_size=1, max_size=30)
@@ -114,21 +114,6 @@ def test_refused_url(url: str) -> None:
     """Schemes that run code, and characters that end an attribute or a span, are refused."""
     with pytest.raises(ValueError, match=r"is not a URL|characters that no URL has"):
         names.checked_url(url)
-
-
-@pytest.mark.parametrize(
-    ("edge", "reason"),
-    [
-        (Dependency("a<b", hash_of("a"), ()), "is not a name"),
-        (Dependency("a", "short", ()), "is not a hash"),
-        (Dependency("a", hash_of("a"), ("li\x1bnk",)), "is not a name"),
-        (Dependency("a", hash_of("a"), (), ("m\npi",)), "is not a name"),
-    ],
-)
-def test_edge_texts_are_checked(edge: Dependency, reason: str) -> None:
-    """The texts of an edge follow the same rules."""
-    with pytest.raises(ValueError, match=reason):
-        check_facts(full_spec(dependencies=(edge,)))
 
 
 def test_long_lists_are_refused() -> None:

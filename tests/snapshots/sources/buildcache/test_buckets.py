@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
-from snapshots.sources.buckets import public_url
 from snapshots.sources.locations import resolve, resolve_listed
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings, S3Access
@@ -49,20 +48,6 @@ def at(endpoint: str, *, signed: bool = True, **more: Any) -> ReadSettings:
     """Return settings with another endpoint than Amazon's."""
     key = {"key_id": "key", "secret": "secret"} if signed else {}
     return replace(QUICK, s3=S3Access(endpoint=endpoint, allows_http=True, **key), **more)
-
-
-@pytest.mark.parametrize(
-    ("location", "access", "url"),
-    [
-        ("s3://mine/a b", {}, "https://s3.amazonaws.com/mine/a%20b"),
-        ("s3://mine/a", {"region": "eu-west-1"}, "https://s3.eu-west-1.amazonaws.com/mine/a"),
-        ("s3://mine/a", {"endpoint": "https://minio"}, "https://minio/mine/a"),
-        ("gs://mine/a", {}, "https://storage.googleapis.com/mine/a"),
-    ],
-)
-def test_public_urls(location: str, access: dict[str, Any], url: str) -> None:
-    """They are those of Amazon, of the endpoint, or of Google."""
-    assert public_url(location, ReadSettings(s3=S3Access(**access))) == url
 
 
 @pytest.mark.parametrize(

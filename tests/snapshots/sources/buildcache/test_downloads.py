@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import os
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -91,22 +90,6 @@ def test_least_recently_used_entries_are_evicted(tmp_path: Path) -> None:
     assert body == {"a": DATA, "b": None, "c": DATA, "d": DATA}
 
 
-def test_failed_download(tmp_path: Path) -> None:
-    """No file remains if the bytes end early, and the previous entry stays."""
-    store = Store(tmp_path, 1000)
-
-    def broken() -> Iterator[bytes]:
-        yield b"new"
-        raise SourceError(URL, "the connection failed")
-
-    put(store, "key", b"old")
-    for note in (NOTE, Note(URL, None, None)):
-        with pytest.raises(SourceError, match="the connection failed"):
-            store.keep("key", note, broken())
-    assert content(store.find("key", URL)) == b"old"
-    assert len(list(tmp_path.iterdir())) == 1
-
-
 def test_missing_folder(tmp_path: Path) -> None:
     """The error names the body and the folder."""
     with pytest.raises(SourceError, match=rf"^{URL}: cannot be stored in .*gone: No such file"):
@@ -139,17 +122,6 @@ def test_documents_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.Mo
 # -- bodies: decompressed within a limit, and checked
 
 
-def test_user_file(tmp_path: Path) -> None:
-    """A file is read in place; its checksum is that of the stored bytes."""
-    packed = gzip.compress(DATA, mtime=0)
-    opened = user_file(str(write(tmp_path / "blob", packed)), 1 << 30)
-    loaded = opened.load(limit=len(DATA), compression="gzip", algorithm="sha512")
-    assert loaded == (bytearray(DATA), hashlib.sha512(packed).hexdigest())
-    assert opened.file.closed
-    opened.forget()
-    assert (tmp_path / "blob").read_bytes() == packed
-
-
 def test_unreadable_files(tmp_path: Path) -> None:
     """Missing files, folders and large files have different errors, before data is read."""
     with pytest.raises(Missing, match="does not exist"):
@@ -178,11 +150,3 @@ def test_bad_gzip(tmp_path: Path, packed: bytes, reason: str) -> None:
         user_file(str(write(tmp_path / "blob", packed)), 1 << 30).load(
             limit=10_000, compression="gzip"
         )
-
-
-def test_many_members_of_gzip(tmp_path: Path) -> None:
-    """Any number of members is decompressed, empty ones and those across chunks too."""
-    empty, full = gzip.compress(b""), gzip.compress(b"a" * 50_000, compresslevel=0)
-    file = write(tmp_path / "body", empty * 20_000 + full * 3 + empty)
-    data, _ = user_file(str(file), 1 << 20).load(limit=1 << 20, compression="gzip")
-    assert data == b"a" * 150_000

@@ -343,19 +343,6 @@ def some_specs(labels: str) -> list[Spec]:
     return [a_spec(label) for label in labels]
 
 
-def test_sizes_are_read_once(server: Server, tmp_path: Path) -> None:
-    """Later runs use cached sizes, for any key in the URL; signatures are a warning."""
-    specs = some_specs("abcdef")
-    for spec in specs:
-        serve(server, spec, content(signed(json.dumps(manifest(blob())))))
-    report = Report()
-    first = packages(server.url, specs, tmp_path, report)
-    assert report.warnings == [UNVERIFIED]
-    assert server.downloads() == len(first) == 6
-    assert packages(f"{server.url}?key=1", [*specs, a_spec("g")], tmp_path) == first
-    assert server.downloads() == 7
-
-
 def test_missing_manifests(server: Server) -> None:
     """Sizes stay unknown, with one warning that counts them and names the first."""
     steps: list[tuple[str, int, int | None]] = []
@@ -411,29 +398,3 @@ def test_documents_of_layout_2(tmp_path: Path, is_signed: bool) -> None:
     assert {digest: replace(spec, checksum=None) for digest, spec in specs.items()} == by_hash(
         indexed
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "reason"),
-    [
-        (f"a-{GCC}.spec.json", b"{", "is not valid JSON"),
-        (f"a-{GCC}.spec.json.sig", signed("{}")[:60], "breaks off"),
-        (f"a-{GCC}.spec.json", b"{}", "spec: is missing"),
-        ("a.spec.json", b"{}", "has no hash in its name"),
-        (
-            f"a-{GCC}.spec.json",
-            b'{"binary_cache_checksum": {"hash_algorithm": "md5", "hash": "../"}}',
-            "binary_cache_checksum: 'md5:../' is not a checksum",
-        ),
-    ],
-)
-def test_bad_documents(tmp_path: Path, name: str, data: bytes, reason: str) -> None:
-    """Each is an error that names it, or is skipped."""
-    put_documents(tmp_path, small_database())
-    put(tmp_path / "build_cache" / name, data)
-    with pytest.raises(SourceError, match=f"{name}.*{reason}"):
-        snapshots(tmp_path, "mine")
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(tmp_path, "mine", report=report)
-    assert set(by_hash(snapshot)) == {WRAPPER, RUNTIME, LIBELF}
-    assert [error.location.endswith(name) for error in report.skipped] == [True]

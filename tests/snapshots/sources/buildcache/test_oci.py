@@ -86,18 +86,6 @@ def test_invalid_locations(location: str, reason: str) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_tags_on_many_pages(server: Server) -> None:
-    """Each page links to the next one by a relative or an absolute URL."""
-    location = serve(server, "site/cache", IMAGES)
-    tags = [image.tag for image in IMAGES]
-    last = f"/v2/site/cache/tags/list?last={tags[1]}"
-    server[TAGS] = page(tags[:1], "/v2/site/cache/tags/list?last=a")
-    server["/v2/site/cache/tags/list?last=a"] = page(tags[:2], server.at(last))
-    server[last] = page(tags[2:], None)
-    (snapshot,) = snapshots(location, "mysite")
-    assert len(snapshot.content) == len(IMAGES)
-
-
 def page(tags: list[str] | None, following: str | None) -> Any:
     """Reply with a page of tags, and a link to the next page."""
     body = json.dumps({"name": "site/cache", "tags": tags}).encode()
@@ -176,22 +164,6 @@ def test_image_index_of_one_image(server: Server) -> None:
     server["/v2/site/cache/manifests/index.spack"] = document({"manifests": [descriptor(nested)]})
     with pytest.raises(SourceError, match="is an image index in an image index"):
         snapshots(location, "mysite")
-
-
-def test_skipped_bad_image(server: Server, tmp_path: Path) -> None:
-    """A bad image ends an import or is skipped; its blob is not cached."""
-    location = serve(server, "site/cache", IMAGES)
-    path = next(f"/v2/site/cache/blobs/{blob}" for blob in IMAGES[0].blobs)
-    right, server[path] = server.replies[path], content(b"{}")
-    settings = replace(QUICK, cache_dir=tmp_path)
-    with pytest.raises(SourceError, match=r"its sha256 is .*, but .*\.spack says"):
-        snapshots(location, "mysite", settings=settings)
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(location, "mysite", settings=settings, report=report)
-    assert (len(snapshot.content), len(report.skipped)) == (len(IMAGES) - 1, 1)
-    server[path] = right
-    (snapshot,) = snapshots(location, "mysite", settings=settings)
-    assert len(snapshot.content) == len(IMAGES)
 
 
 @pytest.mark.parametrize(

@@ -170,18 +170,6 @@ def test_proof_by_one_of_several_indexes(tmp_path: Path) -> None:
     assert snapshot.proof == ProofCounts(1)
 
 
-def test_proof_next_to_bad_entries() -> None:
-    """Entries without a valid spec are skipped by name alone."""
-    right = hashed("zlib")
-    value = index(right)
-    value["database"]["installs"]["c" * 32] = {"in_buildcache": True}
-    value["database"]["installs"]["d" * 32] = {"in_buildcache": True, "spec": 7}
-    report = Report(skip_bad=True)
-    assert read(value, report).unproven == {right["hash"]: None}
-    keys = [error.key or "" for error in report.skipped]
-    assert [key.split(".")[1][0] for key in keys] == ["c", "d"]
-
-
 @pytest.mark.parametrize(
     ("written", "again"),
     [

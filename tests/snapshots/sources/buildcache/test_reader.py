@@ -14,13 +14,9 @@ from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNee
 from snapshots.sources.buildcache.reader import StackIndex, is_recognized, named_stack
 from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
-from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.folders import (
-    blob,
-    manifest,
     put,
-    put_blob_index,
     put_documents,
     put_installation,
     put_layout_2,
@@ -242,23 +238,6 @@ def test_tag_with_several_stacks(server: Server) -> None:
     assert tarball.startswith(f"{server.url}/develop/root/build_cache/")
 
 
-def test_facts_of_one_stack(server: Server) -> None:
-    """Facts that an index lacks are taken from another; other facts have to be equal."""
-    lacking = database(node("libelf", LIBELF, annotations=None, package_hash=None))
-    indexes = {"hep": lacking, "e4s": database(node("libelf", LIBELF), version="9")}
-    for order in (("hep", "e4s"), ("e4s", "hep")):
-        url = serve_tags(server, {"develop": {label: indexes[label] for label in order}})
-        (snapshot,) = snapshots(url)
-        (spec,) = snapshot.content.specs()
-        assert (spec.spec_format, spec.stacks) == (5, ("e4s", "hep"))
-        assert spec.package_hash is not None
-    older = {"original_specfile_version": 4}
-    indexes["hep"] = database(node("libelf", LIBELF, annotations=older, namespace=None))
-    url = serve_tags(server, {"develop": indexes})
-    with pytest.raises(SourceError, match="spec_format is 4, but 5 in"):
-        snapshots(url)
-
-
 @pytest.mark.parametrize(
     ("facts", "shown"),
     [
@@ -333,61 +312,7 @@ def test_invalid_lists(tmp_path: Path, listed: Any, reason: str) -> None:
         snapshots(file, *(["mine"] if "database" in str(listed) else []))
 
 
-def test_skipped_bad_tags(tmp_path: Path) -> None:
-    """Bad tags are reported; others of any name are read, from paths relative to the list."""
-    put_layout_3(tmp_path / "e4s", text(small_database()))
-    put(tmp_path / "more.json", text(small_database()))
-    listed = {"a/b": [], "v1": [], "spec": [STACK, STACK | {"url": "more.json"}]}
-    report = Report(skip_bad=True)
-    (snapshot,) = snapshots(put(tmp_path / "tags.json", text(listed)), report=report)
-    assert snapshot.tag == "spec"
-    assert set(stacks_of(snapshot).values()) == {("e4s",)}
-    assert [error.key for error in report.skipped] == ["a/b", "v1"]
-
-
 # -- public lists, with indexes named by their checksums
-
-
-def in_bucket(server: Server) -> ReadSettings:
-    """Return settings in which the server is the bucket ``public``."""
-    return replace(QUICK, s3_prefixes={"public": server.url})
-
-
-def serve_list(server: Server, folder: Path, **stacks: str) -> str:
-    """Serve a folder and a list of one tag, with the indexes of its stacks at these paths."""
-    urls = [{"label": label, "url": f"s3://public/{path}"} for label, path in stacks.items()]
-    server.serve_folder(folder)
-    server["/list.json"] = document({"develop": urls})
-    return "s3://public/list.json"
-
-
-@pytest.mark.parametrize("packed", [True, False])
-def test_indexes_that_are_blobs(server: Server, tmp_path: Path, packed: bool) -> None:
-    """They may be compressed, next to older entries; manifests are in the stack's cache."""
-    alone = database(node("compiler-wrapper", WRAPPER))
-    indexes = {"e4s": small_database(), "hep": alone}
-    paths = {
-        label: f"{label}/" + put_blob_index(tmp_path / label, index, packed=packed)
-        for label, index in indexes.items()
-    }
-    put_layout_2(tmp_path / "old", text(alone))
-    url = serve_list(server, tmp_path, **paths, old="old/build_cache/index.json")
-    name = f"/e4s/v3/manifests/spec/libelf/libelf-0.8.13-{LIBELF}.spec.manifest.json"
-    server[name] = document(manifest(blob()))
-    (snapshot,) = snapshots(url, sizes=True, settings=in_bucket(server))
-    assert (snapshot.tag, snapshot.source.location) == ("develop", url)
-    assert stacks_of(snapshot) == {
-        LIBELF: ("e4s",),
-        RUNTIME: ("e4s",),
-        WRAPPER: ("e4s", "hep", "old"),
-    }
-    spec = by_hash(snapshot)[LIBELF]
-    assert spec.size == 1234
-    assert str(spec.tarball).startswith(f"{server.url}/e4s/blobs/sha256/ab/abab")
-    for location in (str(tmp_path / paths["e4s"]), server.at(f"/{paths['e4s']}")):
-        (only,) = snapshots(location, "mine")
-        assert set(by_hash(only)) == {LIBELF, RUNTIME, WRAPPER}
-        assert is_recognized(location, QUICK) or not packed
 
 
 # -- installations
@@ -533,17 +458,6 @@ def test_database_of_version_5(tmp_path: Path) -> None:
     )
     assert read_again == expected
     assert {spec.name for spec in snapshot.content.specs()} == {"zlib", "hdf5"}
-
-
-@pytest.mark.parametrize(
-    "spec", [{}, {"zlib": 7}, {"zlib": {}, "hdf5": {}}, {"zlib": {"dependencies": {"a": 7}}}]
-)
-def test_invalid_database_of_version_5(tmp_path: Path, spec: dict[str, Any]) -> None:
-    """The error names the entry."""
-    nested = {"database": {"version": "5", "installs": {"b" * 32: entry(spec)}}}
-    with pytest.raises(SourceError) as caught:
-        snapshots(put(tmp_path / "5.json", text(nested)), "mine")
-    assert (caught.value.key or "").startswith(f"installs.{'b' * 32}.spec")
 
 
 @pytest.mark.parametrize(

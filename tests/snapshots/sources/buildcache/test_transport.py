@@ -17,7 +17,6 @@ from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
-from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
@@ -52,16 +51,6 @@ def caching(folder: Path) -> ReadSettings:
 def files_in(folder: Path) -> list[Path]:
     """Return all files below a folder."""
     return [file for file in folder.rglob("*") if file.is_file()]
-
-
-def test_local_file(tmp_path: Path) -> None:
-    """A file is read in place, and not cached."""
-    file = str(put(tmp_path / "index.json", DATA))
-    with Transport(caching(tmp_path / "cache"), Report(), []) as transport:
-        assert transport.exists(file)
-        assert not transport.exists(str(tmp_path))
-        assert loaded(transport.fetch(file)) == transport.read(file) == DATA
-    assert files_in(tmp_path) == [tmp_path / "index.json"]
 
 
 @pytest.mark.parametrize(
@@ -112,15 +101,6 @@ def test_unchanged_body_is_not_fetched_again(server: Server, tmp_path: Path, pac
     server["/a.json"] = content(b"changed", etag='"two"')
     assert fetched(url, caching(tmp_path)) == b"changed"
     assert len(files_in(tmp_path)) == 1
-
-
-@pytest.mark.parametrize("etag", [None, '"\xe9"', '"\t"'])
-def test_bodies_that_are_not_cached(server: Server, tmp_path: Path, etag: str | None) -> None:
-    """A body without an ETag that can be sent back is not cached."""
-    server["/a.json"] = unmeasured(DATA, **({"ETag": etag} if etag else {}))
-    for _ in range(2):
-        assert fetched(server.at("/a.json"), caching(tmp_path)) == DATA
-    assert files_in(tmp_path) == []
 
 
 def test_unusable_cache_folder(server: Server, tmp_path: Path) -> None:

@@ -281,14 +281,3 @@ def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
     repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "served" / "pages.git"))
     server.replies = Repositories(tmp_path / "served")
     return server
-
-
-@pytest.mark.parametrize("path", ["/pages.git", "/pages.git/"])
-def test_fetch(backend: Server, tmp_path: Path, path: str) -> None:
-    """A repository is fetched from its URL; later only new objects are."""
-    states = list(read_at(backend.at(path), tmp_path / "cache"))
-    assert [labels(state) for state in states] == [specs(zlib="a"), specs(zlib="b")]
-    assert {state.source.location for state in states} == {backend.at(path)}
-    assert any(line.startswith("POST /pages.git/git-upload-pack") for line in backend.requests)
-    again = list(read_at(backend.at(path), tmp_path / "cache"))
-    assert [state.content.digest for state in again] == [state.content.digest for state in states]

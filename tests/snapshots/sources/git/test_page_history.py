@@ -268,40 +268,6 @@ def test_every(repository: Repository, every: str, days: list[str]) -> None:
     assert (last.tag, last.taken_at) == ("v1.0", moment + timedelta(hours=1))
 
 
-def test_selected_tags(repository: Repository, parsed: list[str]) -> None:
-    """Only matching tags are read; of other folders a single page is parsed."""
-    for tag in ("develop", "develop-2025-03-02", "v1.0"):
-        for name in "abc":
-            path = f"_cache/{tag}/{name}/specs.md"
-            repository.commit({path: page(name, f"{tag} {name}", tag=tag)})
-    states = repository.read(tags=["develop-*", "v?.0"])
-    assert [snapshot.tag for snapshot in states] == ["develop-2025-03-02"] * 3 + ["v1.0"] * 3
-    assert [location.partition(":")[2] for location in parsed if "develop/" in location] == [
-        "_cache/develop/a/specs.md"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("path", "file"),
-    [
-        ("_cache/develop", "_cache/develop/zlib/specs.md"),
-        ("/_cache//develop/", "_cache/develop/zlib/specs.md"),
-        ("", "develop/zlib/specs.md"),
-        ("site/cache", "site/cache/develop/zlib/specs.md"),
-    ],
-)
-def test_folder_of_pages(repository: Repository, path: str, file: str) -> None:
-    """Pages may be below any folder; tags in paths are relative to it."""
-    repository.commit({file: page("zlib", "a", tag=None)})
-    repository.commit({file: page("zlib", "b", tag=None)})
-    states = repository.read(path=path)
-    assert [(snapshot.tag, labels(snapshot)) for snapshot in states] == [
-        ("develop", specs(zlib="a")),
-        ("develop", specs(zlib="b")),
-    ]
-    assert repository.read(history_of(states), path=path) == []
-
-
 # -- a run continues where the previous one stopped, and reads only new states
 
 
@@ -335,17 +301,6 @@ def test_later_run_parses_changed_tags(
     assert not any("v1.0" in location for location in parsed[2:])
     num_folders = 2 if path == "_cache" else 1
     assert len(parsed) == 3 + num_folders  # whose tags are those of a page
-
-
-def test_each_blob_is_parsed_once(repository: Repository, parsed: list[str]) -> None:
-    """Unchanged pages, and copies at other paths, are not parsed again."""
-    _grow(repository, 2)
-    copy = page("a", "same", tag=None)
-    repository.commit({f"_cache/{tag}/a/specs.md": copy for tag in ("v1.0", "v1.1", "develop")})
-    _grow(repository, 3)
-    repository.read()
-    peeked = 3
-    assert len(parsed) == 2 + 1 + 3 + peeked
 
 
 def test_rewritten_history(repository: Repository) -> None:

@@ -1,6 +1,5 @@
 """Requested specs: lock files of several versions, and specs as Spack prints them."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -279,11 +278,3 @@ def test_depth_of_included_environments_is_limited() -> None:
         value = environment([], [], include_concrete={"a": value})
     with pytest.raises(SourceError, match="includes environments more than 16 deep"):
         parse(lock_file([], [], include_concrete={"a": value}))
-
-
-def test_folder_of_an_environment(tmp_path: Path) -> None:
-    """An environment is named by its folder, as in Spack."""
-    (tmp_path / "spack.lock").write_bytes(as_bytes(small_lock_file()))
-    assert lock_files.read(str(tmp_path)) == lock_files.read(str(tmp_path / "spack.lock"))
-    with pytest.raises(SourceError, match="does not exist"):
-        lock_files.read(str(tmp_path / "other.lock"))
