@@ -52,7 +52,7 @@ import numpy.typing as npt
 
 from snapshots.arrays import NO_ROW, Fingerprints, Mask, Numbers, Rows, Shares
 from snapshots.changes.involvement import ranks
-from snapshots.changes.likeness import Below, shares, version_places
+from snapshots.changes.likeness import Below, Walk, shares, version_places
 from snapshots.changes.sides import Apart, Side, row_hashes
 from snapshots.frames.columns import Arrays, begins_of_runs, mixed, places_of_runs
 from snapshots.frames.graphs import strongly_connected
@@ -427,63 +427,96 @@ def _batches(groups: Numbers, counts: Numbers) -> Iterator[slice]:
 
 
 class Votes(msgspec.Struct, frozen=True):
-    """The pairs of candidates that have votes, sorted by index, and the number of votes of each.
+    """The pairs of candidates that have votes, and the number of votes of each.
 
-    Two counterparts vote for two candidates that they depend on by the same name. If one of the two
-    depends on several specs of a name, it does not vote on them.
+    A pair is the index in base times the number of candidates of head, plus the index in head;
+    ``pairs`` is sorted. Two counterparts vote for two candidates that they depend on by the same
+    name. If one of the two depends on several specs of a name, it does not vote on them.
     """
 
-    base: Numbers
-    head: Numbers
+    pairs: Numbers
     counts: Numbers
 
-    def hashes(self) -> Fingerprints:
-        """Return a hash of each pair with its number of votes."""
-        columns = self.base, self.head, self.counts
-        return mixed(*(column.astype(np.uint64) for column in columns))
+    def plus(self, others: "Votes") -> "Votes":
+        """Return the sum of both; pairs without votes are left out."""
+        pairs = np.concatenate([self.pairs, others.pairs])
+        order = np.argsort(pairs, kind="stable")  # linear for two sorted parts
+        pairs = pairs[order]
+        begins = np.flatnonzero(begins_of_runs(pairs))
+        counts = np.concatenate([self.counts, others.counts])[order]
+        sums = np.add.reduceat(counts, begins) if len(begins) else counts
+        return Votes(pairs[begins][sums != 0], sums[sums != 0])
 
 
-def count_votes(
-    candidates: Sequence[Candidates], free: Sequence[Mask], rows: Sequence[Rows]
-) -> Votes:
-    """Return the votes of pairs of rows for free candidates.
+NO_VOTES = Votes(np.empty(0, np.int64), np.empty(0, np.int64))
 
-    Each argument contains that of base and that of head; the rows are counterparts in the same
-    order.
+
+class Ballot:
+    """Who votes for whom: the candidates that each candidate depends on by a unique name.
+
+    Only candidates that are ``free`` get votes. Each argument contains that of base and that of
+    head.
     """
-    base, head = map(_Uses, candidates, free, rows)
-    _, ours, theirs = np.intersect1d(base.keys, head.keys, assume_unique=True, return_indices=True)
-    size = 1 + len(candidates[1])
-    pairs = np.sort(base.places[ours] * size + head.places[theirs])
-    begins = np.flatnonzero(begins_of_runs(pairs))
-    return Votes(*np.divmod(pairs[begins], size), np.diff(np.append(begins, len(pairs))))
+
+    def __init__(self, candidates: Sequence[Candidates], free: Sequence[Mask]) -> None:
+        self._num_head = len(candidates[1])
+        names = [one.side.column("package").fingerprints.astype(np.uint64) for one in candidates]
+        distinct = np.unique(np.concatenate(names))
+        self._num_names = len(distinct)
+        self._uses = [
+            _Uses(one, mask, np.searchsorted(distinct, of_side), len(distinct))
+            for one, mask, of_side in zip(candidates, free, names, strict=True)
+        ]
+
+    def votes(self, base: Numbers, head: Numbers, *, weight: int = 1) -> Votes:
+        """Return the votes of counterparts, given by their indices; each has so much weight."""
+        (ours, before), (theirs, after) = (
+            uses.of(places) for uses, places in zip(self._uses, (base, head), strict=True)
+        )
+        # Both are sorted, and a name occurs once per counterpart.
+        found = np.minimum(np.searchsorted(theirs, ours), max(0, len(theirs) - 1))
+        both = np.flatnonzero(theirs[found] == ours) if len(theirs) else np.empty(0, np.int64)
+        pairs = np.sort(before[both] * self._num_head + after[found[both]])
+        begins = np.flatnonzero(begins_of_runs(pairs))
+        return Votes(pairs[begins], weight * np.diff(np.append(begins, len(pairs))))
 
 
 class _Uses:
-    """The free candidates on which rows of one side depend by a name that is unique in the row.
+    """The free candidates on which candidates of one side depend by a name unique among theirs.
 
-    ``keys`` are hashes of the row number and the name, ``places`` the indices of the candidates.
+    They are sorted by user and name. ``names`` are name numbers per value of the package column.
     """
 
-    def __init__(self, candidates: Candidates, free: Mask, rows: Rows) -> None:
-        side, nodes = candidates.side, rows.astype(np.int64)
+    def __init__(self, candidates: Candidates, free: Mask, names: Numbers, num_names: int) -> None:
+        side, nodes = candidates.side, candidates.rows.astype(np.int64)
         graph = side.graph
+        self._num_names = num_names
         place_of = np.full(graph.num_nodes, NO_ROW, np.int64)
         place_of[candidates.rows[free]] = np.flatnonzero(free)
         counts = graph.down.starts[nodes + 1] - graph.down.starts[nodes]
-        owners = np.repeat(np.arange(len(nodes)), counts)
         targets = graph.targets[graph.down.edges_of(nodes)]
-        is_user = np.zeros(len(nodes), np.bool_)
-        is_user[owners[place_of[targets] != NO_ROW]] = True
-        owners, targets = owners[is_user[owners]], targets[is_user[owners]]
-        names = side.column("package").row_hashes(targets)
-        keys = mixed(owners.astype(np.uint64), names)
+        keys = np.repeat(np.arange(len(nodes)), counts) * num_names
+        keys += names[side.column("package").codes[targets]]
         order = np.argsort(keys, kind="stable")
-        bounds = np.append(np.flatnonzero(begins_of_runs(keys[order])), len(order))
-        chosen = order[bounds[:-1][np.diff(bounds) == 1]]
-        chosen = chosen[place_of[targets[chosen]] != NO_ROW]
-        self.keys: Fingerprints = keys[chosen]
-        self.places: Numbers = place_of[targets[chosen]]
+        keys = keys[order]
+        begins = begins_of_runs(keys)
+        is_unique = begins & np.append(begins[1:], True)
+        places = place_of[targets[order]]
+        chosen = is_unique & (places != NO_ROW)
+        users, self._names = np.divmod(keys[chosen], num_names)
+        self._places = places[chosen]
+        self._starts = np.searchsorted(users, np.arange(len(nodes) + 1))
+
+    def of(self, users: Numbers) -> tuple[Numbers, Numbers]:
+        """Return for all candidates that users depend on a key of user and name, and its index.
+
+        The keys contain the index in ``users`` and the number of the name; they ascend.
+        """
+        starts = self._starts[users]
+        counts = self._starts[users + 1] - starts
+        uses = places_of_runs(starts, counts)
+        keys = np.repeat(np.arange(len(users)), counts) * self._num_names + self._names[uses]
+        return keys, self._places[uses]
 
 
 # -- ranking
@@ -560,9 +593,8 @@ class Ranking:
         has_edges = any(len(candidates.side.graph.targets) for candidates in (base, head))
         # Without edges, the sets contain only compilers, regardless of the columns.
         compared = _BELOW if has_edges else _BELOW[:1]
-        self._below = [
-            Below(base.side, rows[0], head.side, rows[1], columns) for columns in compared
-        ]
+        walks = Walk(base.side, rows[0], compared[-1]), Walk(head.side, rows[1], compared[-1])
+        self._below = [Below(*walks, columns) for columns in compared]
         ours = [_placed(len(base), base_places, below.base_numbers) for below in self._below]
         theirs = [_placed(len(head), head_places, below.head_numbers) for below in self._below]
         self._base = _Ranked(base, ours, versions[0])
@@ -617,9 +649,10 @@ class Ranking:
     ) -> tuple[Numbers, Numbers]:
         """Pair candidates of the same key that have votes."""
         keys = base.keys_among(self._base.size), head.keys_among(self._head.size)
-        same = keys[0][votes.base] == keys[1][votes.head]
-        chosen = np.flatnonzero(same & (keys[0][votes.base] != NO_ROW))
-        before, after = votes.base[chosen], votes.head[chosen]
+        before, after = np.divmod(votes.pairs, self._head.size)
+        same = keys[0][before] == keys[1][after]
+        chosen = np.flatnonzero(same & (keys[0][before] != NO_ROW))
+        before, after = before[chosen], after[chosen]
         stacks = self._shares("stacks", before, after)
         if with_common_stack:
             common = np.flatnonzero(stacks > 0)
@@ -814,6 +847,8 @@ class _Search:
         self._state = _State(0, free, [])
         self._first_ranking: _State | None = None
         self._votes: Votes | None = None
+        self._ballot: Ballot | None = None
+        self._base_of: Rows = np.full(len(added), NO_ROW, np.int32)
         self._revised: tuple[Mask, Mask] | None = None
         self._ties: Ties | None = None
 
@@ -899,18 +934,30 @@ class _Search:
         """Let counterparts vote; return whether the votes differ from those of the last round."""
         if self._first_ranking is None:
             return False
-        rows = pairs.base_rows, pairs.head_rows
-        last, votes = self._votes, count_votes(self._sides, self._first_ranking.free, rows)
-        changed = votes.base
-        if last:
-            ours, theirs = votes.hashes(), last.hashes()
-            is_new, is_gone = np.isin(ours, theirs, invert=True), np.isin(theirs, ours, invert=True)
-            changed = np.concatenate([votes.base[is_new], last.base[is_gone]])
-        self._votes = votes
-        packages = np.unique(self._sides[0].package[changed])
-        base, head = (np.isin(candidates.package, packages) for candidates in self._sides)
-        self._revised = base, head
-        return len(changed) > 0
+        if self._ballot is None:
+            self._ballot = Ballot(self._sides, self._first_ranking.free)
+        base, head = self._sides
+        last, self._base_of = self._base_of, pairs.base_of[head.rows]
+        is_other = self._base_of != last
+        # Only pairs that came or went since the last round change the votes.
+        difference = NO_VOTES
+        for of_head, weight in ((last, -1), (self._base_of, 1)):
+            users = np.flatnonzero(is_other & (of_head != NO_ROW))
+            votes = self._ballot.votes(self._place_of[of_head[users]], users, weight=weight)
+            difference = difference.plus(votes)
+        self._votes = (self._votes or NO_VOTES).plus(difference)
+        packages = np.unique(base.package[difference.pairs // len(head)])
+        is_base, is_head = (np.isin(candidates.package, packages) for candidates in self._sides)
+        self._revised = is_base, is_head
+        return len(difference.pairs) > 0
+
+    @cached_property
+    def _place_of(self) -> Numbers:
+        """The index of each row of base among the candidates."""
+        base = self._sides[0]
+        place_of = np.full(len(base.side.frame), NO_ROW, np.int64)
+        place_of[base.rows] = np.arange(len(base))
+        return place_of
 
     def _pair(self, facts: Sequence[str], *, by_stack: bool) -> bool:
         """Pair candidates with the same key; return whether there may be more such pairs."""

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from snapshots.arrays import NO_ROW, Fingerprints, Numbers, Rows, Shares
 from snapshots.changes.sides import Side
-from snapshots.frames.columns import Column, ListColumn, begins_of_runs, mixed
+from snapshots.frames.columns import (
+    Column,
+    ListColumn,
+    begins_of_runs,
+    mixed,
+    places_of_runs,
+    scattered,
+)
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import BottomUpGraph
 from snapshots.models import SPEC_FACTS
@@ -95,6 +102,7 @@ Sets = list[int]
 class Below:
     """The dependencies of rows of base and head, as sets of items composed of the given columns.
 
+    ``base`` and ``head`` are the walks of these rows; ``columns`` are among those of the walks.
     ``base_numbers`` and ``head_numbers`` contain a number for the set of each row, equal for equal
     sets.
 
@@ -103,24 +111,24 @@ class Below:
     The version of a dependency whose facts are not stated is None, which is a value like any other.
     """
 
-    def __init__(
-        self, base: Side, base_rows: Rows, head: Side, head_rows: Rows, columns: Sequence[str]
-    ) -> None:
-        self._walks = _Walk(base, base_rows, columns), _Walk(head, head_rows, columns)
-        items = [hashes for walk in self._walks for hashes in (walk.items, walk.compilers)]
-        distinct = np.unique(np.concatenate(items))
+    def __init__(self, base: "Walk", head: "Walk", columns: Sequence[str]) -> None:
+        self._walks = base, head
+        items = [walk.items(columns) for walk in self._walks]
+        distinct = np.unique(np.concatenate([*items, base.compilers, head.compilers]))
         self._num_items = len(distinct)
-        num_nodes = sum(len(walk.items) for walk in self._walks)
-        self._block = 1 + 8 * _BLOCK_BYTES // max(1, num_nodes)
-        for walk in self._walks:
-            walk.number(distinct)
+        self._numbered = [
+            _NumberedWalk(walk, of_walk, distinct)
+            for walk, of_walk in zip(self._walks, items, strict=True)
+        ]
+        self._block = 1 + 8 * _BLOCK_BYTES // max(1, sum(map(len, items)))
         self._cached: list[_Block] | None = None
         numbers = self._number()
-        self.base_numbers, self.head_numbers = np.split(numbers, [len(base_rows)])
+        ours, theirs = np.split(numbers, [len(base.starts)])
+        self.base_numbers, self.head_numbers = ours[base.start_of], theirs[head.start_of]
         _, self._with_number = np.unique(numbers, return_index=True)
 
     def _blocks(self) -> Iterator["_Block"]:
-        """Yield the sets of the rows of base and head, restricted to one block of items at a time.
+        """Yield the sets of the starts of both walks, restricted to one block of items at a time.
 
         Blocks bound the memory that is used, regardless of the number of items.
         """
@@ -128,15 +136,15 @@ class Below:
             bits = [0] * (self._num_items + 1)  # the last one: no compiler
             for item in range(start, min(start + self._block, self._num_items)):
                 bits[item] = 1 << (item - start)
-            base, head = self._walks
+            base, head = self._numbered
             sets = base.sets(bits) + head.sets(bits)
             numbers: dict[int, int] = {}
             codes = [numbers.setdefault(items, len(numbers)) for items in sets]
             yield _Block([*numbers], np.array(codes, np.int64))
 
     def _number(self) -> Numbers:
-        """Return the set numbers of all rows; compute the sizes of sets, and cache small blocks."""
-        size = sum(walk.num_rows for walk in self._walks)
+        """Return the set numbers of all starts; compute sizes of sets, and cache small blocks."""
+        size = sum(len(walk.starts) for walk in self._walks)
         numbers, self._sizes = np.zeros((2, size), np.int64)
         cached, num_free = list[_Block](), _MAX_CACHED_BYTES
         for block in self._blocks():
@@ -170,7 +178,7 @@ class Below:
 
 
 class _Block(msgspec.Struct, frozen=True):
-    """Sets restricted to a block of items: the distinct sets, and the index of each row's set."""
+    """Sets restricted to a block of items: the distinct sets, and the index of each start's set."""
 
     distinct: Sets
     codes: Numbers
@@ -181,67 +189,114 @@ class _Block(msgspec.Struct, frozen=True):
         return sum(map(getsizeof, self.distinct)) + self.codes.nbytes
 
 
-class _Walk:
+class Walk:
     """The part of one side's graph that some rows reach, in bottom-up order.
 
-    ``items`` contains a hash of each node's values in the columns, ``compilers`` hashes of the
-    compilers that nodes state.
+    Nodes that are equal in all ``columns`` and in the compiler that they state, and whose
+    dependencies are equal in the same sense, are one *kind*, of which only the first node is kept:
+    equal graphs under many hashes are walked once. A node that leads to a cycle is its own kind.
+
+    ``start_of`` contains the index in ``starts`` of the kind of each row, ``levels`` the kinds that
+    do not lead to cycles, bottom-up, and ``components`` the others. The targets of the kind n are
+    those from ``edges[n]`` to ``edges[n + 1]``. ``stating`` are the kinds that state a compiler,
+    and ``compilers`` hashes of these compilers.
     """
 
     def __init__(self, side: Side, rows: Rows, columns: Sequence[str]) -> None:
         graph = side.graph
+        self._side = side
         nodes = np.flatnonzero(graph.nodes_below(rows))
         place_of = np.full(graph.num_nodes, NO_ROW, np.int32)
         place_of[nodes] = np.arange(len(nodes), dtype=np.int32)
         edges = graph.down.edges_of(nodes)
         sources, targets = place_of[graph.sources[edges]], place_of[graph.targets[edges]]
-        self.num_rows = len(rows)
-        self._places = place_of[rows].tolist()
-        self._order = BottomUpGraph(sources, targets, len(nodes))
-        self._targets: list[int] = targets.tolist()
-        self._starts: list[int] = np.searchsorted(sources, np.arange(len(nodes) + 1)).tolist()
-        self.items = mixed(*(side.column(name).row_hashes(nodes) for name in columns))
-        self._stating = np.flatnonzero(side.stating_compilers[nodes])
-        self.compilers = mixed(*(hashes[nodes[self._stating]] for hashes in side.compilers))
+        order = BottomUpGraph(sources, targets, len(nodes))
+        stating = np.flatnonzero(side.stating_compilers[nodes])
+        compilers = mixed(*(hashes[nodes[stating]] for hashes in side.compilers))
+        facts = mixed(*(side.column(name).row_hashes(nodes) for name in columns))
+        facts[stating] = mixed(facts[stating], compilers)
+        _, first, kinds = np.unique(
+            _hashes_of_kinds(order, facts), return_index=True, return_inverse=True
+        )
+        is_first = np.zeros(len(nodes), np.bool_)
+        is_first[first] = True
+        self._nodes = nodes[first]
+        self.levels: list[int] = kinds[order.nodes[is_first[order.nodes]]].tolist()
+        self.components: list[list[int]] = [kinds[nodes].tolist() for nodes in order.components]
+        counts = np.bincount(sources, minlength=len(nodes))
+        begins = np.cumsum(counts) - counts
+        of_first = places_of_runs(begins[first], counts[first])
+        self.targets: list[int] = kinds[targets[of_first]].tolist()
+        self.edges: list[int] = np.concatenate(([0], np.cumsum(counts[first]))).tolist()
+        self.stating = np.flatnonzero(side.stating_compilers[self._nodes])
+        self.compilers = mixed(*(hashes[self._nodes[self.stating]] for hashes in side.compilers))
+        self.starts, self.start_of = np.unique(kinds[place_of[rows]], return_inverse=True)
 
-    def number(self, distinct: Fingerprints) -> None:
-        """Set the number of each item: its index in the sorted array of all distinct items."""
-        numbers = np.full(len(self.items), len(distinct), np.int64)
-        numbers[self._stating] = np.searchsorted(distinct, self.compilers)
-        self._item_of: list[int] = np.searchsorted(distinct, self.items).tolist()
+    def items(self, columns: Sequence[str]) -> Fingerprints:
+        """Return a hash of the values of each kind in some of the columns."""
+        return mixed(*(self._side.column(name).row_hashes(self._nodes) for name in columns))
+
+
+def _hashes_of_kinds(order: BottomUpGraph, facts: Fingerprints) -> Fingerprints:
+    """Return a hash per node of its facts and of the hashes of its direct successors.
+
+    It is equal by chance for two nodes of different kinds in one of 10^19 pairs.
+    """
+    hashes = facts.copy()
+
+    def finish(nodes: Numbers) -> None:
+        # Sums alone would depend on the number of paths only modulo 2^64.
+        hashes[nodes] = scattered(hashes[nodes])
+
+    order.spread(hashes, np.add, finish)
+    for component in order.components:
+        hashes[component] = scattered(component.astype(np.uint64))
+    return hashes
+
+
+class _NumberedWalk:
+    """A walk with the number of the item of each kind, the index in an array of distinct items."""
+
+    def __init__(self, walk: Walk, items: Fingerprints, distinct: Fingerprints) -> None:
+        self._walk = walk
+        numbers = np.full(len(items), len(distinct), np.int64)
+        numbers[walk.stating] = np.searchsorted(distinct, walk.compilers)
+        self._item_of: list[int] = np.searchsorted(distinct, items).tolist()
         self._compiler_of: list[int] = numbers.tolist()
 
     def sets(self, bits: Sequence[int]) -> Sets:
-        """Return the set of dependencies of each row; ``bits`` contains the bit of each item."""
+        """Return the set of dependencies of each start; ``bits`` contains the bit of each item."""
+        walk = self._walk
         below = [0] * len(self._item_of)
         whole = [0] * len(self._item_of)
-        targets, starts = self._targets, self._starts
-        for node in self._order.nodes.tolist():
-            items = bits[self._compiler_of[node]]
-            for other in targets[starts[node] : starts[node + 1]]:
+        targets, edges = walk.targets, walk.edges
+        for kind in walk.levels:
+            items = bits[self._compiler_of[kind]]
+            for other in targets[edges[kind] : edges[kind + 1]]:
                 items |= whole[other]
-            below[node] = items
-            whole[node] = items | bits[self._item_of[node]]
-        for component in self._order.components:
-            self._close(component.tolist(), bits, below, whole)
-        return [below[place] for place in self._places]
+            below[kind] = items
+            whole[kind] = items | bits[self._item_of[kind]]
+        for component in walk.components:
+            self._close(component, bits, below, whole)
+        return list(map(below.__getitem__, walk.starts.tolist()))
 
     def _close(
         self, component: Sequence[int], bits: Sequence[int], below: Sets, whole: Sets
     ) -> None:
-        """Set the sets of nodes that all depend on each other."""
+        """Set the sets of kinds that all depend on each other."""
+        targets, edges = self._walk.targets, self._walk.edges
         items = once = twice = 0
-        for node in component:
-            items |= bits[self._compiler_of[node]]
-            for other in self._targets[self._starts[node] : self._starts[node + 1]]:
+        for kind in component:
+            items |= bits[self._compiler_of[kind]]
+            for other in targets[edges[kind] : edges[kind + 1]]:
                 items |= whole[other]
-            bit = bits[self._item_of[node]]
+            bit = bits[self._item_of[kind]]
             twice |= once & bit
             once |= bit
-        for node in component:
-            alone = bits[self._item_of[node]] & ~(items | twice)
-            whole[node] = items | once
-            below[node] = whole[node] & ~alone
+        for kind in component:
+            alone = bits[self._item_of[kind]] & ~(items | twice)
+            whole[kind] = items | once
+            below[kind] = whole[kind] & ~alone
 
 
 def _counts(sets: Sets) -> Numbers:

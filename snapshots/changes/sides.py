@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from snapshots.arrays import FactBits, Fingerprints, Mask, Numbers, Rows
-from snapshots.frames.columns import Arrays, Column, differing, mixed
+from snapshots.frames.columns import Arrays, Column, differing, mixed, scattered
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import NUM_WORDS, Hashes
@@ -278,11 +278,4 @@ def shapes(side: Side, nodes: Numbers, left_out: Mask | None = None) -> Fingerpr
 def _edge_fingerprints(side: Side, edges: Numbers) -> Fingerprints:
     graph = side.graph
     names = side.column("package").row_hashes(graph.targets[edges])
-    return _mixed(_mixed(names + graph.types[edges]) + graph.virtuals.row_hashes(edges))
-
-
-def _mixed(numbers: Fingerprints) -> Fingerprints:
-    """Return well-mixed numbers: the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
+    return scattered(scattered(names + graph.types[edges]) + graph.virtuals.row_hashes(edges))

@@ -352,6 +352,13 @@ def mixed(first: npt.NDArray[np.uint64], *others: npt.NDArray[np.uint64]) -> npt
     return first
 
 
+def scattered(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return well-mixed hashes: the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))
+
+
 def _value_bytes(value: object) -> int:
     """Return the approximate memory used by a value, its index entry and its text, in bytes."""
     if isinstance(value, tuple):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.changes import likeness
-from snapshots.changes.likeness import Below
+from snapshots.changes.likeness import Below, Walk
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.builds import weeks
@@ -21,7 +21,8 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
     """Assert that numbers and shares of all rows of two contents are those of the model's sets."""
     sides = side_of(base), side_of(head)
     rows = [np.arange(len(side.frame), dtype=np.int32) for side in sides]
-    below = Below(sides[0], rows[0], sides[1], rows[1], ("package", "version"))
+    columns = ("package", "version")
+    below = Below(Walk(sides[0], rows[0], columns), Walk(sides[1], rows[1], columns), columns)
     sets = [
         [state.below(state.specs[digest]) for digest in side.frame.hashes.texts]
         for state, side in zip(map(State, (base, head)), sides, strict=True)
