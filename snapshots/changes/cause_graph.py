@@ -199,9 +199,10 @@ def walk(base: Side, head: Side, base_rows: Rows, head_rows: Rows) -> PairGraph:
 
 
 class _Walk:
-    """A walk level by level; ``_numbers`` contains the number of each pair by its key.
+    """A walk level by level; ``_reached`` are the sorted keys of all pairs so far.
 
-    ``_names`` contains the number of each node's package, common to both sides.
+    ``_numbers`` contains the number of each of these pairs, and ``_names`` that of each node's
+    package, common to both sides.
     """
 
     def __init__(self, base: Side, head: Side) -> None:
@@ -215,15 +216,16 @@ class _Walk:
         self._num_names = len(numbers) + 1
         self._stated = base.is_stated, head.is_stated
         self._most = MAX_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
-        self._numbers: dict[int, int] = {}
+        self._reached = self._numbers = np.empty(0, np.int64)
         self._edges: list[tuple[Numbers, Numbers]] = []
         self._twice: list[Numbers] = []
 
     def run(self, base_nodes: Numbers, head_nodes: Numbers) -> PairGraph:
         """Return the pairs reached from the given ones, up to limits that bound memory."""
         num_starts = len(base_nodes)
-        keys = level = self._keys(base_nodes, head_nodes)
-        self._numbers = dict(zip(keys.tolist(), range(num_starts), strict=True))
+        level = self._keys(base_nodes, head_nodes)
+        self._numbers = np.argsort(level)
+        self._reached = level[self._numbers]
         levels = []
         while len(level):
             levels.append(level)
@@ -248,12 +250,15 @@ class _Walk:
         self._twice.append(numbers[twice])
         differ = ~are_equal(self._sides[0], base_ends, self._sides[1], head_ends)
         keys, of_edge = np.unique(self._keys(base_ends, head_ends)[differ], return_inverse=True)
-        new = [key for key in keys.tolist() if key not in self._numbers]
-        first = len(self._numbers)
-        self._numbers.update(zip(new, range(first, first + len(new)), strict=True))
-        reached = np.fromiter(map(self._numbers.__getitem__, keys.tolist()), np.int64, len(keys))
-        self._edges.append((numbers[places[differ]], reached[of_edge]))
-        return np.array(new, np.int64)
+        begins = np.searchsorted(self._reached, keys)
+        is_new = self._reached[np.minimum(begins, len(self._reached) - 1)] != keys
+        new, begins = keys[is_new], begins[is_new]
+        following = np.arange(len(self._reached), len(self._reached) + len(new))
+        self._reached = np.insert(self._reached, begins, new)
+        self._numbers = np.insert(self._numbers, begins, following)
+        of_key = self._numbers[np.searchsorted(self._reached, keys)]
+        self._edges.append((numbers[places[differ]], of_key[of_edge]))
+        return new
 
     def _common_edges(self, base_nodes: Numbers, head_nodes: Numbers) -> tuple[Numbers, Numbers]:
         """Return the dependencies that both nodes of a pair have, as ``pair_edges`` pairs them.

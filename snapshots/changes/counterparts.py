@@ -55,7 +55,7 @@ from snapshots.changes.involvement import ranks
 from snapshots.changes.likeness import Below, Walk, shares, version_places
 from snapshots.changes.sides import Apart, Side, row_hashes
 from snapshots.frames.columns import Arrays, begins_of_runs, mixed, places_of_runs
-from snapshots.frames.graphs import strongly_connected
+from snapshots.frames.graphs import connected_components, strongly_connected
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
@@ -254,6 +254,45 @@ class Ties:
             for ties, places in ((self.of_base, base), (self.of_head, head)):
                 for place in places:
                     ties.setdefault(place, tie)
+
+    def add_selected(
+        self, base: Numbers, head: Numbers, ranks: Numbers, selected: Sequence[int]
+    ) -> None:
+        """Add the ties among pairs of candidates, of which some have been selected.
+
+        ``ranks`` ascend. Candidates of pairs of the same rank that were still free are a tie if
+        these pairs connect them.
+        """
+        is_selected = np.zeros(len(base), np.bool_)
+        is_selected[selected] = True
+        is_free = np.ones(len(base), np.bool_)
+        for places in (base, head):
+            rank_of = np.full(1 + places.max(initial=0), 1 + ranks.max(initial=0))
+            rank_of[places[selected]] = ranks[selected]
+            is_free &= rank_of[places] >= ranks
+        base, head, ranks, is_selected = (
+            column[is_free] for column in (base, head, ranks, is_selected)
+        )
+        (ours, of_base), (theirs, of_head) = (
+            np.unique(ranks * (1 + places.max(initial=0)) + places, return_inverse=True)
+            for places in (base, head)
+        )
+        components = connected_components(of_base, len(ours) + of_head, len(ours) + len(theirs))
+        size = len(components)
+        num_base, num_head, num_pairs = (
+            np.bincount(codes, minlength=size)
+            for codes in (*np.split(components, [len(ours)]), components[of_base[is_selected]])
+        )
+        counts = zip(num_base.tolist(), num_head.tolist(), num_pairs.tolist(), strict=True)
+        ties = [Tie(*of_tie) if of_tie[0] * of_tie[1] > 1 else None for of_tie in counts]
+        for of_side, nodes, places, numbers in (
+            (self.of_base, ours, base, components[: len(ours)]),
+            (self.of_head, theirs, head, components[len(ours) :]),
+        ):
+            places = nodes % (1 + places.max(initial=0))
+            for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
+                if (tie := ties[number]) is not None:
+                    of_side.setdefault(place, tie)
 
     def add_ties(
         self, base: Numbers, base_marks: Fingerprints, head: Numbers, head_marks: Fingerprints
@@ -566,12 +605,6 @@ class _Ranked(msgspec.Struct, frozen=True):
         numbers = *(numbers[group.places] for numbers in self.sets), group.keys
         return mixed(facts, *(column.astype(np.uint64) for column in numbers))
 
-    def singles(self, places: Numbers) -> tuple[Classes, Numbers]:
-        """Return classes of one candidate each, and the class number of each of ``places``."""
-        distinct = np.unique(places)
-        classes = Classes(distinct, np.zeros_like(distinct), distinct.astype(np.uint64), -distinct)
-        return classes, np.searchsorted(distinct, places)
-
     def classes(self, group: Group, marks: Fingerprints, paired: Numbers) -> Classes:
         """Return the classes of the candidates that are not paired yet."""
         unpaired = np.delete(np.arange(len(group.places)), paired)
@@ -659,11 +692,7 @@ class Ranking:
             chosen, stacks = chosen[common], stacks[common]
             before, after = before[common], after[common]
         ranks = keys[0][before], -votes.counts[chosen], *self._ranks(before, after, stacks)
-        if ties is None:
-            return _pair_first_free(before, after, ranks)
-        ours, one = self._base.singles(before)
-        theirs, other = self._head.singles(after)
-        return _pair_by_rank(ours, one, theirs, other, ranks, ties)
+        return _pair_first_free(before, after, ranks, ties)
 
     def _ranks(self, base: Numbers, head: Numbers, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
         """Return the columns by which pairs are sorted in ascending order, all but the hashes."""
@@ -698,9 +727,12 @@ def _placed(size: int, places: Numbers, numbers: Numbers) -> Numbers:
 
 
 def _pair_first_free(
-    base: Numbers, head: Numbers, ranks: tuple[npt.NDArray[Any], ...]
+    base: Numbers, head: Numbers, ranks: tuple[npt.NDArray[Any], ...], ties: Ties | None
 ) -> tuple[Numbers, Numbers]:
-    """Select pairs of candidates, those of the smallest rank first, then of the smallest hashes."""
+    """Select pairs of candidates, those of the smallest rank first, then of the smallest hashes.
+
+    If other choices are possible, they are added to ``ties``, unless it is None.
+    """
     order = np.lexsort((head, base, *ranks[::-1]))
     before, after = base[order], head[order]
     paired_of_base = bytearray(1 + before.max(initial=0))
@@ -710,6 +742,8 @@ def _pair_first_free(
         if not (paired_of_base[removed] or paired_of_head[added]):
             paired_of_base[removed] = paired_of_head[added] = True
             selected.append(pair)
+    if ties:
+        ties.add_selected(before, after, np.cumsum(_begins(ranks, order)), selected)
     return before[selected], after[selected]
 
 
