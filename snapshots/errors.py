@@ -321,7 +321,7 @@ class IncompleteHistory(CachelogError):
         because = f" ({hindrance})" if hindrance else ""
         super().__init__(
             f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
-            f"are not compared{because}; run 'cachelog history fill'"
+            f"are not compared{because}; run 'cachelog upkeep'"
         )
 
     def because(self, hindrance: str | None) -> "IncompleteHistory":

@@ -60,9 +60,9 @@ def upkeep_command(
 ) -> None:
     """Do what a catalog needs every night.
 
-    Remove the revisions that the policy does not keep (of each series, with the newest of their
-    tags), delete files that are no longer needed, verify a share of the contents so that all are
-    read within 30 days, store what changed between neighbours where that is missing or damaged, and
+    Verify a share of the contents so that all are read within 30 days, remove the revisions that
+    the policy does not keep (of each series, with the newest of their tags), delete files that are
+    no longer needed, store what changed between neighbours where that is missing or damaged, and
     copy the catalog to the target of --backup. Imports and servers may run at the same time. What
     fails does not keep the rest from being done.
 
@@ -79,9 +79,9 @@ def upkeep_command(
         done = _Upkeep(opened, datetime.now(UTC), jobs, bars)
         ends = monotonic() + within.total_seconds()
         steps: dict[str, Callable[[], Any]] = {
+            "verify": done.verify,  # the others read the history
             "prune": partial(done.prune, keep),
             "vacuum": done.vacuum,
-            "verify": done.verify,
             "history": done.fill,
             **({} if backup is None else {"backup": partial(done.back_up, backup)}),
             "runs": done.forget,

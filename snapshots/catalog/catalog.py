@@ -273,7 +273,7 @@ def _holding(
 # refreshes every second. Therefore a call polls one condition with one request: whether the
 # revisions or the history have another commit, or whether one of the two tables was replaced. Only
 # then the catalog is refreshed. Revisions are committed after their changes, so a new revision
-# brings both. The changes that `cachelog history fill` stores for old revisions are seen one call
+# brings both. The changes that `cachelog upkeep` stores for old revisions are seen one call
 # later.
 
 

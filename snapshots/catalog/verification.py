@@ -39,7 +39,7 @@ from snapshots.workers import mapping
 # -- findings
 
 VACUUM = "'cachelog vacuum' deletes it later"
-FILL = "'cachelog history fill' compares them"
+FILL = "'cachelog upkeep' compares them"
 
 _SHOWN = 20
 """The maximum number of pairs that are reported one by one."""

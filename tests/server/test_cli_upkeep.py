@@ -12,15 +12,17 @@ from snapshots.catalog.verification import SHARES, verify
 from tests.server.commands import cachelog
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
+from tests.snapshots.removal_catalogs import hours_ago
 
 KEEP = ("upkeep", "--keep", "all")
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    """Return a catalog of 12 contents."""
+    """Return a catalog of 12 contents, which no import that is running needs."""
     catalog = Catalog(str(tmp_path / "catalog"))
-    catalog.publish(a_snapshot(specs_of(n), "develop", day(n)) for n in range(12))
+    with hours_ago(48):
+        catalog.publish(a_snapshot(specs_of(n), "develop", day(n)) for n in range(12))
     return catalog
 
 
@@ -33,7 +35,7 @@ def test_steps_of_upkeep_and_its_record(catalog: Catalog, tmp_path: Path) -> Non
     """Each step has a result; the record says that all was done."""
     target = tmp_path / "copy"
     document = cachelog(*KEEP, "--backup", target, "--json", catalog=catalog.location).json
-    assert [*document["steps"]] == ["prune", "vacuum", "verify", "history", "backup", "runs"]
+    assert [*document["steps"]] == ["verify", "prune", "vacuum", "history", "backup", "runs"]
     assert document["problems"] == {}
     assert Catalog(str(target)).require_history().revisions == catalog.history.revisions
     (run,) = runs_of(catalog, "upkeep")

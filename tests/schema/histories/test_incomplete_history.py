@@ -84,7 +84,7 @@ def test_error_counts_missing_changes(without_changes: World, stored: list[int])
     assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 4, "numPairs": 5}
     assert error["path"] == ["series", "growth"]
     assert "4 of 5 pairs" in error["message"]
-    assert "cachelog history fill" in error["message"]
+    assert "cachelog upkeep" in error["message"]
     assert error["message"].endswith("Try again: each request computes some of them.")
     assert response["data"] == {"series": {"growth": None}}
     for _ in range(4):

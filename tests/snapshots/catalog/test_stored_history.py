@@ -107,7 +107,7 @@ def test_import_after_a_damaged_content(catalog: Catalog) -> None:
     assert made.not_stored is not None
     assert "is damaged" in made.not_stored
     library = Library(catalog)
-    with pytest.raises(IncompleteHistory, match=r"1 of 2 pairs .* 'cachelog history fill'"):
+    with pytest.raises(IncompleteHistory, match=r"1 of 2 pairs .* 'cachelog upkeep'"):
         library.history_queries.hash_history(catalog.history, hash_of("a"))
     filled = fill(catalog, missing_pairs(catalog, catalog.history))
     assert filled.num_made == 0
@@ -186,7 +186,9 @@ def test_damage(
     reader.refresh()
     prepare(reader)  # which leaves the error to the first query
     library, history = Library(reader), reader.history
-    with pytest.raises(CatalogError, match=f"{reason}.*;? remove the tables comparisons, changes"):
+    with pytest.raises(
+        CatalogError, match=f"{reason}.*;? 'cachelog upkeep' makes the tables comparisons, changes"
+    ):
         _ = (
             library.history_queries.hash_history(history, hash_of("a")),
             library.history_queries.package_counts(history.pairs),

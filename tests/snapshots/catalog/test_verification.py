@@ -128,7 +128,7 @@ def test_catalog_without_history_tables(catalog: Catalog) -> None:
     forget(catalog, *TABLES)
     ((damaged, text),) = findings(catalog)
     assert not damaged
-    assert "5 of 5 pairs of neighbours are not compared yet; 'cachelog history fill'" in text
+    assert "5 of 5 pairs of neighbours are not compared yet; 'cachelog upkeep'" in text
 
 
 def rewrite_row(catalog: Catalog, **facts: object) -> None:
@@ -218,8 +218,11 @@ def break_log(catalog: Catalog) -> None:
             r"revision develop@2025-02-14\.\w+: its row says num_specs 7, its content has 13; ",
         ),
         (partial(rewrite_row, total_size=5), "total_size 5, its content has None"),
-        (lambda catalog: flip(file_of(catalog, "changes")), "history: .* changes/.*history fill"),
-        (lose_changes, r"history: .*\.\..*: its changes are not as many .*; remove the tables"),
+        (
+            lambda catalog: flip(file_of(catalog, "changes")),
+            "history: .* changes/.*cachelog upkeep",
+        ),
+        (lose_changes, r"history: .*\.\..*: its changes are not as many .*; 'cachelog upkeep'"),
         (
             lambda catalog: table(catalog, "changes").delete(f"{OF_HASH} AND kind = 'added'"),
             "history: .*: its changes are not as many as comparisons says",
@@ -239,7 +242,7 @@ def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: st
     assert not verified.is_sound
     texts = [str(finding) for finding in verified.findings if finding.is_damage]
     assert any(re.search(pattern, text) for text in texts), texts
-    assert all(text.count("; remove the tables") <= 1 for text in texts)
+    assert all(text.count("; 'cachelog upkeep'") <= 1 for text in texts)
 
 
 def test_additional_rows_of_changes_are_no_damage(catalog: Catalog) -> None:
