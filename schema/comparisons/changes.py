@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -11,14 +11,14 @@ import strawberry
 from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision
-from schema.fields import gql, many, relay
+from schema.fields import gql, many, relay, units
 from schema.fields.cost import Cost, field, texts
 from schema.node import Node, info_of_id, node_id
 from schema.revisions.package import PackageRows, RevisionPackage
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.coverage import CoverageChangeKind
-from snapshots.changes.diff import Comparison
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -30,6 +30,9 @@ from snapshots.recipes.effects import RecipesChange
 from snapshots.side_comparisons import SideComparison
 from snapshots.texts import quoted
 
+if TYPE_CHECKING:
+    from schema.comparisons.explanations import Cause
+
 Item = TypeVar("Item")
 
 gql.describe_enum(
@@ -38,6 +41,8 @@ gql.describe_enum(
     "is incomplete.",
 )
 
+
+LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.explanations")]
 
 OF_SPEC = "/"
 """The separator in ids between the ref of a revision and the hash of a spec."""
@@ -273,6 +278,23 @@ def _packages_after(rows: PartRows[Any]) -> many.NullableObjects:
     return many.NullableObjects.at(codes, partial(PackageRows, rows.comparison.after))
 
 
+def _causes_of_packages(rows: PartRows[Any]) -> many.NullableObjects:
+    """The main cause of most of its added specs that replaced others; null if there are none."""
+    from schema.comparisons.explanations import CauseRows
+
+    comparison, codes = rows.comparison, rows.table.names.in_head[rows.table.places]
+    added = comparison.changes.specs.select([SpecChangeKind.ADDED])
+    of_added = comparison.explanation.main_causes(added)
+    packages = added.head.package.codes[added.after]  # sorted, as the table is by package
+    starts, stops = (np.searchsorted(packages, codes, side) for side in ("left", "right"))
+    causes = np.full(len(codes), -1, np.int32)
+    for place, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+        numbers = of_added[start:stop]
+        if (numbers >= 0).any():
+            causes[place] = np.bincount(numbers[numbers >= 0]).argmax()
+    return many.NullableObjects.at(causes, lambda at: CauseRows(comparison, at.tolist()))
+
+
 @gql.object_type
 class PackageChangeType(many.ListedRecord, Node):
     """The change of a package.
@@ -299,6 +321,9 @@ class PackageChangeType(many.ListedRecord, Node):
     num_specs_removed: int = many.of_record("specs_removed")
     num_specs_changed: int = many.of_record("specs_changed")
     size_delta: gql.ByteCount | None = many.for_many(_size_deltas)
+    main_cause: LazyCause | None = many.for_many(
+        _causes_of_packages, cost=Cost(weight=10, once=units.EXPLAINING)
+    )
 
 
 PACKAGES = Cost(weight=100, num_bytes=10_000)

@@ -33,9 +33,10 @@ from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.errors import InvalidArgument
 from snapshots.models import CauseKind, RevisionInfo, StackInfo
-from snapshots.notes.changelog import ComparisonFilter, summarize, totals
+from snapshots.notes.changelog import Changelog, ComparisonFilter, summarize, totals
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.sections import LEFT_OUT
+from snapshots.notes.sentences import plain
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
@@ -45,9 +46,15 @@ NOTES = Cost(weight=195_000, once=units.EXPLAINING, num_bytes=15_000_000, of_sta
 Notes between revisions that are months apart are long, especially as JSON.
 """
 
+HIGHLIGHTS = msgspec.structs.replace(NOTES, num_bytes=1_000)
+"""Sentences about all sections of the notes."""
+
 MAX_LISTED = 4_000
 """Maximum number of added and removed hashes in release notes; if there are more, none are listed.
 """
+
+HASHES = Cost(weight=3_000, once=units.COMPARING, num_bytes=1_000_000)
+"""All hashes of one kind of change: tens of thousands between revisions that are months apart."""
 
 CHANGES = Cost(
     weight=1_000,
@@ -269,6 +276,27 @@ class ComparisonType(Node):
         """The differences that do not count as changes."""
         return list(LEFT_OUT)
 
+    @resolver(HASHES)
+    def added_hashes(self, info: Info) -> list[str]:
+        """The hashes that only head has, ordered by package and hash."""
+        return self._hashes(info, SpecChangeKind.ADDED)
+
+    @resolver(HASHES)
+    def removed_hashes(self, info: Info) -> list[str]:
+        """The hashes that only base has, ordered by package and hash."""
+        return self._hashes(info, SpecChangeKind.REMOVED)
+
+    @resolver(HASHES)
+    def changed_hashes(self, info: Info) -> list[str]:
+        """The hashes on both sides with different facts, ordered by package and hash."""
+        return self._hashes(info, SpecChangeKind.CHANGED)
+
+    def _hashes(self, info: Info, kind: SpecChangeKind) -> list[str]:
+        table = self.loaded(info).changes.specs.select([kind])
+        is_removed = kind is SpecChangeKind.REMOVED
+        frame, rows = (table.base, table.before) if is_removed else (table.head, table.after)
+        return [*frame.hashes.texts_at(rows)]
+
     @relay.connection_field(CHANGES)
     def packages(
         self,
@@ -464,6 +492,12 @@ class ComparisonType(Node):
         states_stacks = comparison.changes.pairing.persisting.state_stacks
         return _stack_changes(comparison) if states_stacks else None
 
+    @resolver(HIGHLIGHTS)
+    def highlights(self, info: Info) -> list[str]:
+        """The first sentences of the release notes: what was added, removed, rebuilt, and why."""
+        info.context.require_time()
+        return [plain(sentence) for sentence in self._log(info, 0).highlights]
+
     @resolver(
         NOTES,
         description=f"The complete release notes; without hashes if more than {MAX_LISTED:,} "
@@ -473,11 +507,14 @@ class ComparisonType(Node):
         """- format: The format of the notes."""
         budget = info.context.budget
         info.context.require_time()  # a change of all packages takes some 100 ms to write
-        loaded = self.loaded(info)
-        sides = {"base": _counted(loaded.before), "head": _counted(loaded.after)}
-        log = msgspec.structs.replace(loaded.notes(MAX_LISTED), **sides)
+        log = self._log(info, MAX_LISTED)
         budget.check()
         return render(log, format, budget.each)
+
+    def _log(self, info: Info, most_specs: int) -> Changelog:
+        loaded = self.loaded(info)
+        sides = {"base": _counted(loaded.before), "head": _counted(loaded.after)}
+        return msgspec.structs.replace(loaded.notes(most_specs), **sides)
 
     @resolver(GATE)
     def check(

@@ -65,8 +65,8 @@ class PlannedSpecInput:
     - version: The version.
     - stack: The stack for which it is planned. If any spec has no stack, the specs are compared
       with the entire base.
-    - root: Whether it was requested explicitly.
-    - external: Whether it is external, so that it is not built.
+    - is_root: Whether it was requested explicitly.
+    - is_external: Whether it is external, so that it is not built.
     - variants: All variants: +mpi, ~cxx, build_type=Release.
     - platform: The platform.
     - operating_system: The operating system.
@@ -80,8 +80,8 @@ class PlannedSpecInput:
     hash: str
     version: str
     stack: str | None = gql.UNSET
-    root: bool | None = gql.UNSET
-    external: bool | None = gql.UNSET
+    is_root: bool | None = gql.UNSET
+    is_external: bool | None = gql.UNSET
     variants: list[str] | None = gql.UNSET
     platform: str | None = gql.UNSET
     operating_system: str | None = gql.UNSET
@@ -117,7 +117,7 @@ def stack_locks(
             spec = by_hash[planned.hash] = _spec(values)
         except ValueError as error:
             raise InvalidArgument(f"specs[{number}]", str(error)) from None
-        of_stack = external if values.get("external") else inside
+        of_stack = external if values.get("is_external") else inside
         of_stack.setdefault(stack, []).append(spec)
     for cycle in cycles(by_hash):
         raise InvalidArgument("specs", f"{cycle[0].hash} {cycle_reason(cycle)}")

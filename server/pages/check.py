@@ -345,7 +345,7 @@ def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
     stack = {"stack": form.stack} if form.stack else {}
     built = [_as_input(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
     outside = locked.outside.specs
-    return built + [_as_input(spec, _PLANNED) | stack | {"external": True} for spec in outside]
+    return built + [_as_input(spec, _PLANNED) | stack | {"isExternal": True} for spec in outside]
 
 
 def _as_input(

@@ -61,6 +61,7 @@ fragment T on Stack { name numPackages numSpecs totalSize }"""
 COMPARISON = f"""query($base: String!, $head: String!) {{
   compare(base: $base, head: $head) {{
     id base {{ digest }} head {{ digest }} baseStack headStack leftOut releaseNotes
+    addedHashes removedHashes changedHashes
     summary {{
       numPackagesAdded numPackagesRemoved numPackagesUpgraded numPackagesDowngraded
       numPackagesVersionsChanged numPackagesBuildsChanged numPackagesMoreBuilds
@@ -74,7 +75,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
       nodes {{
         id name kind versionsAdded versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged
-        sizeDelta
+        sizeDelta mainCause {{ id }}
         before {{ name numSpecs }} after {{ name numSpecs }} }}
     }}
     specs(first: 1000) {{
@@ -134,6 +135,9 @@ CHECK = """query($base: String!, $head: String!, $rules: [JSON!]!) {
     rules { name kind level hasPassed message numBreaches
       breaches(first: 10) { message packageName numSpecs spec { hash } } }
   } }
+}"""
+HIGHLIGHTS = """query($base: String!, $head: String!) {
+  compare(base: $base, head: $head) { highlights }
 }"""
 OTHERS = """query($ids: [ID!]!) {
   node(id: "") { id }

@@ -140,3 +140,44 @@ def test_new_errors_of_the_domain_are_shown() -> None:
 
     shown = errors.formatted(GraphQLError("x", original_error=Later("a new situation")))
     assert shown["extensions"] == {"code": "BAD_USER_INPUT"}
+
+
+FAILING = {
+    "a query": ('revision { bad: specs(matching: "a++") { totalCount } ref }', "revision"),
+    "a size": ("revision { bad: packages(first: -1) { totalCount } ref }", "revision"),
+    "a cursor": ('revision { bad: packages(after: "!") { totalCount } ref }', "revision"),
+    "a stack": ('revision { bad: twins(stack: "no") { totalCount } ref }', "revision"),
+    "specs": (
+        'revision { bad: lookup(specs: [{hash: "!", name: "a"}]) { numFound } ref }',
+        "revision",
+    ),
+    "hashes": ('bad: revisionsHolding(hashes: ["a"], first: -1) { totalCount } tags { name }', ""),
+    "a page": ("bad: revisions(last: 1001) { totalCount } tags { name }", ""),
+    "a text": ('bad: suggest(text: "a", ref: "no") { value } tags { name }', ""),
+    "a plan": ('bad: plan(base: "no", specs: []) { numSpecs } tags { name }', ""),
+    "best": ("bad: bestCovering(specs: [], first: -1) { numFound } tags { name }", ""),
+    "a revision": ('bad: revision(ref: "no") { ref } tags { name }', ""),
+    "rules": (
+        'compare(base: "develop", head: "develop") '
+        "{ bad: check(rules: [1]) { hasPassed } leftOut }",
+        "compare",
+    ),
+    "cells": (
+        'compare(base: "develop", head: "develop") '
+        '{ bad: coverage(by: [], after: "!") { totalCount } leftOut }',
+        "compare",
+    ),
+    "growth": ('series(name: "develop") { bad: growth(last: -1) { takenAt } name }', "series"),
+    "causes": ('series(name: "develop") { bad: causes(after: "!") { totalCount } name }', "series"),
+}
+
+
+@pytest.mark.parametrize(("text", "parent"), FAILING.values(), ids=FAILING)
+def test_bad_argument_nulls_its_own_field(world: World, text: str, parent: str) -> None:
+    """The error has its path; the field beside it is answered."""
+    response = world.ask(f"{{ {text} }}")
+    path = [parent, "bad"] if parent else ["bad"]
+    assert [error["path"] for error in response["errors"]] == [path]
+    answered = response["data"][parent] if parent else response["data"]
+    assert answered.pop("bad") is None
+    assert all(answered.values())

@@ -113,6 +113,25 @@ def test_each_changed_hash_is_explained(answer: Any) -> None:
         assert path[-1]["name"] in change["mainCause"]["title"]
 
 
+def test_main_cause_of_a_package(world: World, answer: Any) -> None:
+    """That of most of its specs that replaced others; null if none did."""
+    counts: dict[str, Counter[str]] = {}
+    for change in answer["specs"]["nodes"]:
+        if change["kind"] == "ADDED" and change["mainCause"]:
+            name = change["path"][0]["name"]
+            counts.setdefault(name, Counter())[change["mainCause"]["title"]] += 1
+    text = """{ compare(base: "develop~1", head: "develop") {
+      packages { nodes { name mainCause { title } } } } }"""
+    nodes = world.data(text)["compare"]["packages"]["nodes"]
+    assert {node["name"] for node in nodes} > counts.keys()
+    for node in nodes:
+        of_package = counts.get(node["name"])
+        if of_package is None:
+            assert node["mainCause"] is None
+        else:
+            assert of_package[node["mainCause"]["title"]] == max(of_package.values())
+
+
 def test_coverage(answer: Any) -> None:
     """Lost and gained cells in order, with the specs nearest to a lost one."""
     cells = coverage(BASE, HEAD, [name.lower() for name in BY])

@@ -81,6 +81,9 @@ def test_changed_specs(world: World, pair: tuple[int, int]) -> None:
         assert node["fields"] == expected
     assert [edge["cursor"] for edge in specs["edges"]] == [change.hash for change in changes]
     assert specs["totalCount"] == len(changes)
+    for kind in SpecChangeKind:
+        hashes = [change.hash for change in changes if change.kind is kind]
+        assert answered(world, pair)[f"{kind.name.lower()}Hashes"] == hashes
 
 
 @EVERY_PAIR
@@ -208,4 +211,7 @@ def test_release_notes(world: World) -> None:
         base.info.digest,
         head.info.digest,
     ]
+    text = '{ compare(base: "v0.22.0", head: "v0.22.1") { highlights } }'
+    for sentence in world.data(text)["compare"]["highlights"]:
+        assert sentence in data["releaseNotes"].replace("**", "").replace("`", "")
     assert facts["summary"]["specs_added"] == data["summary"]["numSpecsAdded"]

@@ -91,8 +91,8 @@ def test_stacks_without_specs(world: World) -> None:
 
 def test_external_specs_are_counted_separately(world: World) -> None:
     """External specs are not built."""
-    new = GOOD | {"root": True, "stack": "e4s"}
-    external = {"name": "gcc", "hash": hash_of("gcc"), "version": "13", "external": True}
+    new = GOOD | {"isRoot": True, "stack": "e4s"}
+    external = {"name": "gcc", "hash": hash_of("gcc"), "version": "13", "isExternal": True}
     plan = planned(world, world.newest, [external | {"stack": "e4s"}, new])
     assert (plan["numExternal"], plan["numToBuild"]) == (1, 1)
     (node,) = plan["toBuild"]["nodes"]
