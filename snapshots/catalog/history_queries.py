@@ -13,6 +13,7 @@ from time import monotonic
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from snapshots import errors, refs
 from snapshots.arrays import Mask
@@ -167,6 +168,26 @@ class HistoryQueries:
         packages = dict(hashes)
         rows = self._catalog.changes.changes_of(packages.values(), packages)
         return spans.hash_histories(rows, packages, history)
+
+    def checksums(self, history: History, past: HashHistory) -> frozenset[str]:
+        """Return the known checksums of the binaries that a hash had, in any series.
+
+        They are read from the contents around each change of the hash, as only there a known
+        checksum can become another.
+        """
+        rows = self._catalog.changes.changes_of([past.name], [past.hash])
+        own = rows.filter(pc.equal(rows["hash"], past.hash))
+        digests = {past.newest.digest}
+        for pair in {*history.pairs}.intersection(pairs_in(own)):
+            digests.update(pair)
+        known = {revision.digest for revision in history.revisions}  # the first has none before it
+        checksums = set()
+        for digest in sorted(digests & known):
+            frame = self._frame_of(digest)
+            row = frame.hashes.find(past.hash)
+            if row is not None:
+                checksums.add(frame.spec(row).checksum)
+        return frozenset(text for text in checksums if text is not None)
 
     def content_histories(
         self, history: History, digest: str, names: Iterable[str]

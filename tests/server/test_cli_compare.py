@@ -191,5 +191,9 @@ def test_replaced_binaries(tmp_path: Path) -> None:
     assert "1 binary was replaced under the same hash." in notes
     summary = cachelog("notes", "develop~1", "develop", "--format", "json", catalog=catalog).json
     assert summary["summary"]["binaries_replaced"] == 1
+    past = cachelog("log", f"/{spec.hash}", catalog=catalog).lines
+    assert "2 binaries under this hash" in past
+    report = cachelog("log", f"/{spec.hash}", "--json", catalog=catalog).json
+    assert report["checksums"] == [spec.checksum, other.checksum]
     same = cachelog("diff", "develop", "develop", "--binaries", "--exit-code", catalog=catalog)
     assert (same.code, same.lines[-1]) == (0, "0 binaries replaced under the same hash")

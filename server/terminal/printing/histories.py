@@ -131,8 +131,9 @@ def log_of(
         return _cell_log(opened, subject, series, cell, selection)
     rows: Callable[[Frame], Rows] | None = None
     if subject is not None and subject.startswith("/"):
+        opened = opened.complete()
         past = opened.hash_history(subject)
-        log = _hash_log(past, opened.history, series, selection)
+        log = _hash_log(past, opened, series, selection)
         rows = partial(_hash_rows, hash_=past.hash)
     elif subject is not None:
         timeline = opened.package_timeline(subject, opened.series_or_main(series))
@@ -364,7 +365,10 @@ def _cell_lines(spans: Mapping[str, Sequence[CellSpan]], never: str) -> Iterator
 # -- a hash
 
 
-def _hash_log(past: HashHistory, history: History, series: str | None, selection: Selection) -> Log:
+def _hash_log(
+    past: HashHistory, opened: OpenedCatalog, series: str | None, selection: Selection
+) -> Log:
+    checksums = sorted(opened.library.history_queries.checksums(opened.history, past))
     spans = [span for span in past.spans if series in (None, span.series)]
 
     def why(span: Span, *, is_start: bool) -> tuple[str, dict[str, Any]]:
@@ -372,10 +376,13 @@ def _hash_log(past: HashHistory, history: History, series: str | None, selection
         return f": {_reason_text(reason)}", {"reason": reason}
 
     name = styles.name(versioned(past.name, past.version))
+    lines = [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans)]
+    if len(checksums) > 1:
+        lines.append(styles.changed(f"{len(checksums):,} binaries under this hash"))
     return Log(
-        [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans)],
-        hash_facts(past, spans),
-        _span_entries([(span.series, span) for span in spans], why, history, selection),
+        lines,
+        hash_facts(past, spans) | {"checksums": checksums},
+        _span_entries([(span.series, span) for span in spans], why, opened.history, selection),
     )
 
 
