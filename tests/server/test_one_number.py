@@ -188,22 +188,23 @@ def of_model(base: Specs, head: Specs) -> Numbers:
 def of_api(client: httpx.Client) -> Numbers:
     """Return the numbers of the summary of the API, and of its lists."""
     kinds = [kind.name for kind in PackageChangeKind]
-    fields = [re.sub("_(.)", lambda it: it[1].upper(), f"packages_{name}") for name in WORDS]
+    fields = [re.sub("_(.)", lambda it: it[1].upper(), f"num_packages_{name}") for name in WORDS]
     lists = [f"{kind}: packages(kinds: [{kind}]) {{ totalCount }}" for kind in kinds]
     specs = [
         f"{reason}: specs(reasons: [{reason}]) {{ totalCount }}"
         for reason in ("REBUILT", "REPLACES")
     ]
-    summary = f"specsAdded specsRemoved specsChanged specsRebuilt specsReplaced {' '.join(fields)}"
+    of_specs = ("Added", "Removed", "Changed", "Rebuilt", "Replaced")
+    summary = " ".join([*fields, *(f"numSpecs{name}" for name in of_specs)])
     text = f"""query($base: String!, $head: String!) {{ compare(base: $base, head: $head) {{
-        summary {{ {summary} binariesReplaced numStacksAdded numStacksRemoved }}
+        summary {{ {summary} numBinariesReplaced numStacksAdded numStacksRemoved }}
         stackChanges {{ kind numSpecsBefore numSpecsAfter }}
         causeKinds {{ numSpecs }} {" ".join(lists)} {" ".join(specs)} }} }}"""
     data = data_of(client, text, base=REFS[0], head=REFS[1])["compare"]
     counts, changes = data["summary"], data["stackChanges"] or ()
     assert [counts[name] for name in fields] == [data[kind]["totalCount"] for kind in kinds]
-    assert counts["specsRebuilt"] == data["REBUILT"]["totalCount"]
-    assert counts["specsReplaced"] == data["REPLACES"]["totalCount"]
+    assert counts["numSpecsRebuilt"] == data["REBUILT"]["totalCount"]
+    assert counts["numSpecsReplaced"] == data["REPLACES"]["totalCount"]
     of_stacks = {
         kind: sum(
             each["numSpecsBefore"] + each["numSpecsAfter"]
@@ -213,13 +214,13 @@ def of_api(client: httpx.Client) -> Numbers:
         for kind in ("ADDED", "REMOVED")
     }
     return {
-        "specs_added": counts["specsAdded"],
-        "specs_removed": counts["specsRemoved"],
-        "facts": counts["specsChanged"],
-        "rebuilt": counts["specsRebuilt"],
-        "replaced": counts["specsReplaced"],
+        "specs_added": counts["numSpecsAdded"],
+        "specs_removed": counts["numSpecsRemoved"],
+        "facts": counts["numSpecsChanged"],
+        "rebuilt": counts["numSpecsRebuilt"],
+        "replaced": counts["numSpecsReplaced"],
         "replacements": sum(kind["numSpecs"] for kind in data["causeKinds"]),
-        "binaries": counts["binariesReplaced"],
+        "binaries": counts["numBinariesReplaced"],
         **{f"packages_{name}": counts[field] for name, field in zip(WORDS, fields, strict=True)},
         "stacks_added": counts["numStacksAdded"] or 0,
         "stacks_removed": counts["numStacksRemoved"] or 0,
