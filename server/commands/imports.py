@@ -120,10 +120,8 @@ def demo_command(
     revisions: Annotated[int, option(default=30, metavar="N")],
     packages: Annotated[int, option(default=100, metavar="N")],
     specs: Annotated[int, option(default=1_500, metavar="N")],
-    seed: Annotated[int, option(default=0, metavar="N")],
     *,
     pages: Annotated[Path | None, option(type=parameters.FOLDER, metavar="FOLDER")],
-    among_real: Flag,
     catalog: str,
 ) -> None:
     """Generate a synthetic history of a build cache.
@@ -135,25 +133,20 @@ def demo_command(
     - revisions: Number of revisions of develop, at intervals of a week.
     - packages: Number of packages in the first revision.
     - specs: Number of specs in the first revision.
-    - seed: Seed of the random choices; the same seed generates the same history.
     - pages: Write cache pages to this folder instead of importing into the catalog.
-    - among_real: Add the revisions to a catalog that also has real ones.
     """
     from snapshots import demo
 
-    numbers = {"revisions": revisions, "packages": packages, "specs": specs, "seed": seed}
+    numbers = {"revisions": revisions, "packages": packages, "specs": specs}
     if pages is None:
         from server.terminal.printing.listings import publication_lines
         from snapshots.catalog.catalog import Catalog
 
         opened = Catalog(catalog)
         opened.refresh(missing_ok=True)
-        if not among_real and not all(info.source.synthetic for info in opened.history.revisions):
-            raise InvalidArgument(
-                "catalog",
-                f"{opened.location} has real revisions: name another catalog for synthetic ones, "
-                "or add them here with --among-real",
-            )
+        if not all(info.source.synthetic for info in opened.history.revisions):
+            reason = f"{opened.location} has real revisions: name another for synthetic ones"
+            raise InvalidArgument("catalog", reason)
         made_up = demo.develop_history(**numbers)
         console.print_paged(publication_lines(opened.publish(made_up)))
         return

@@ -201,16 +201,11 @@ def test_password_of_a_registry_stays_secret(tmp_path: Path) -> None:
 
 
 def test_demo_refuses_a_real_catalog(tmp_path: Path) -> None:
-    """Synthetic revisions are added to real ones only with ``--among-real``."""
+    """Synthetic revisions are never among real ones."""
     catalog = tmp_path / "catalog"
     command = ("demo", "--revisions", 1, "--packages", 2, "--specs", 4)
-    for seed in range(2):  # an empty catalog, and one with only synthetic revisions
-        succeed(*command, "--seed", seed, catalog=catalog)
+    succeed(*command, catalog=catalog)
     Catalog(str(catalog)).publish([a_snapshot([a_spec()])])
-    assert fail(*command, "--seed", 2, catalog=catalog) == (
-        f"cachelog: catalog: {catalog} has real revisions: name another catalog for synthetic "
-        "ones, or add them here with --among-real\n"
-    )
-    assert len(history_of(catalog).revisions) == 5
-    succeed(*command, "--seed", 2, "--among-real", catalog=catalog)
-    assert len(history_of(catalog).revisions) == 7
+    reason = f"{catalog} has real revisions: name another for synthetic ones"
+    assert fail(*command, catalog=catalog) == f"cachelog: catalog: {reason}\n"
+    assert len(history_of(catalog).revisions) == 3
