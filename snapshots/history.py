@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from snapshots import refs
-from snapshots.errors import AmbiguousRef, RevisionNotFound
+from snapshots.errors import AmbiguousRef, InvalidArgument, RevisionNotFound
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, catalog_order, parse_ref, series
 from snapshots.spack.versions import version_key
-from snapshots.texts import legible, nearest_names, short_digest
+from snapshots.texts import legible, nearest_hint, nearest_names, nearest_or_first, short_digest
 
 _NEAREST = 3
 _NOT_THERE = "it was removed or pruned from this catalog, or is of another catalog"
@@ -225,6 +225,14 @@ class History:
         orders = {series(tag): catalog_order(tag) for tag in self._by_tag}
         return sorted(orders, key=orders.__getitem__)
 
+    def require_tag(self, name: str | None, argument: str = "--tag") -> None:
+        """Raise InvalidArgument if there is no tag of this name; None is ignored."""
+        _require_one_of(self.tags, name, argument, "tag")
+
+    def require_series(self, name: str | None, argument: str = "--series") -> None:
+        """Raise InvalidArgument if there is no series of this name; None is ignored."""
+        _require_one_of(self.series_names, name, argument, "series")
+
     @cached_property
     def main_series(self) -> str | None:
         """The default series: develop, or the one with the most revisions if there is no develop.
@@ -363,6 +371,12 @@ class History:
         if len(stem) == _STEM:
             close += [short_digest(digest) for digest in self.digests if digest.startswith(stem)]
         return (close or self.tags)[:_NEAREST]
+
+
+def _require_one_of(names: Sequence[str], name: str | None, argument: str, kind: str) -> None:
+    if name is not None and name not in names:
+        hint = nearest_hint(nearest_or_first(name, names))
+        raise InvalidArgument(argument, f"there is no {kind} {name!r}{hint}")
 
 
 def _pairs_of(steps: Iterable[Neighbours]) -> list[Pair]:

@@ -69,7 +69,7 @@ def feed_command(
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
     opened = parameters.open_catalog(catalog)
-    parameters.require_series(series, opened.history, "SERIES")
+    opened.history.require_series(series, "SERIES")
     opened = opened.complete(series)
     if is_all and output is not None:
         names = opened.history.series_names if series is None else [series]
@@ -148,7 +148,7 @@ def export_site_command(
 
     opened = parameters.open_catalog(catalog)
     for name in options["series"]:
-        parameters.require_series(name, opened.history)
+        opened.history.require_series(name)
     opened = opened.complete(causes=True)
     history = opened.history
     site = Site(

@@ -65,8 +65,8 @@ def log_command(
     if subject is not None:
         parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
-    parameters.require_tag(tag, opened.history)
-    parameters.require_series(series, opened.history)
+    opened.history.require_tag(tag)
+    opened.history.require_series(series)
     if tag is not None and series not in (None, refs.series(tag)):
         raise click.UsageError(f"The tag {tag} is not in the series {series}.")
     series = series or (refs.series(tag) if tag is not None else None)
@@ -160,7 +160,7 @@ def fill_command(
     from snapshots.catalog.history_queries import fill, missing_pairs
 
     opened = parameters.open_catalog(catalog)
-    parameters.require_series(series, opened.history)
+    opened.history.require_series(series)
     pairs = missing_pairs(opened.catalog, opened.history, series, causes=True)
     with console.progress() as bars:
         report = partial(bars, "comparing neighbours")

@@ -27,7 +27,7 @@ def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
     opened.refresh()
     history = opened.history
     if tag is not None and history.revisions:
-        parameters.require_tag(tag, history)
+        history.require_tag(tag)
     revisions = (history.revisions if tag is None else history.of_tag(tag))[:limit]
     if not history.revisions and not console.prints_json():
         console.note(
@@ -198,7 +198,7 @@ def show_command(
     parameters.require_package_or_hash(*words)
     opened = parameters.open_catalog(catalog)
     if series is not None:
-        parameters.require_series(series, opened.history)
+        opened.history.require_series(series)
         if len(words) > 1 or any(word.startswith("/") for word in words):
             raise click.UsageError("--series applies only to a PACKAGE without REF.")
     print_subject(opened, words, series)

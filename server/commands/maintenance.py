@@ -67,7 +67,7 @@ def prune_command(
 
     opened = parameters.open_catalog(catalog)
     history = opened.history
-    parameters.require_series(series, history)
+    history.require_series(series)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)

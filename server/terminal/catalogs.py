@@ -12,7 +12,6 @@ import msgspec
 
 from server.settings import settings_from
 from server.terminal.console import note, progress
-from server.terminal.parameters import require_series
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, left_out, missing_pairs
 from snapshots.catalog.library import Library
@@ -59,7 +58,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
 
         Raises what ``require_series`` raises, and EmptyCatalog.
         """
-        require_series(name, self.history)
+        self.history.require_series(name)
         if (series := name or self.history.main_series) is None:
             raise EmptyCatalog(self.catalog.location)
         return series

@@ -14,12 +14,10 @@ import click
 from server.terminal import completion
 from server.terminal.console import choose_json, choose_width
 from snapshots.errors import InvalidArgument
-from snapshots.texts import nearest_hint, nearest_or_first
 
 if TYPE_CHECKING:
     from server.terminal.catalogs import OpenedCatalog
     from snapshots.catalog.retention import RetentionRule
-    from snapshots.history import History
     from snapshots.models import SideInfo
 
 REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE, a printed ref (TAG@TIME.DIGEST) or a digest"
@@ -404,7 +402,7 @@ class CommandGroup(click.Group):
             raise
 
 
-# -- catalogs, and the names in them
+# -- catalogs
 
 
 def open_catalog(location: str) -> "OpenedCatalog":
@@ -431,19 +429,3 @@ def is_written(option: str) -> bool:
     """Return whether an option was entered on the command line, not in a variable."""
     source = click.get_current_context().get_parameter_source(option)
     return source is click.core.ParameterSource.COMMANDLINE
-
-
-def require_tag(name: str | None, history: "History") -> None:
-    """Raise InvalidArgument if a catalog has no tag of this name; None is ignored."""
-    _require_one_of(history.tags, name, "--tag", "tag")
-
-
-def require_series(name: str | None, history: "History", argument: str = "--series") -> None:
-    """Raise InvalidArgument if a catalog has no series of this name; None is ignored."""
-    _require_one_of(history.series_names, name, argument, "series")
-
-
-def _require_one_of(names: Sequence[str], name: str | None, option: str, kind: str) -> None:
-    if name is not None and name not in names:
-        hint = nearest_hint(nearest_or_first(name, names))
-        raise InvalidArgument(option, f"there is no {kind} {name!r}{hint}")

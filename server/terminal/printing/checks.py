@@ -7,7 +7,7 @@ import msgspec
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
 from server.terminal.console import attributes_of, note, print_result
-from server.terminal.parameters import open_catalog, require_series
+from server.terminal.parameters import open_catalog
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
 from server.terminal.printing.layout import REVISION, number, table, wrapped
@@ -53,7 +53,7 @@ def print_check(
         opened, [revision] = open_sides(location, [text])
     else:
         opened = open_catalog(location)
-        require_series(series, opened.history)
+        opened.history.require_series(series)
         if best:
             covered = best_covering(opened.library, candidates(opened.history, series), requested)
         revision = covered[0].revision if covered else opened.revision(None)
