@@ -34,18 +34,6 @@ def test_revisions_are_listed_newest_first(world: World) -> None:
         assert row.split() == facts
 
 
-def test_json_has_full_digests(world: World) -> None:
-    """Newest first, or those of a tag, with full digests, times in RFC 3339, and sources."""
-    rows = succeed_in(world, "revisions", "--tag", "develop", "--json").json
-    assert [row["digest"] for row in rows] == [world.states[n].info.digest for n in (5, 4)]
-    rows = succeed_in(world, "revisions", "--json").json
-    assert [row["digest"] for row in rows] == [state.info.digest for state in world.states[::-1]]
-    assert rows[0]["taken_at"] == "2025-01-20T00:00:00.125000Z"
-    assert rows[0]["confirmed_at"] == rows[0]["taken_at"]
-    assert rows[0]["num_specs"] == len(world.newest.specs)
-    assert rows[0]["source"]["version"] == "0123abcd"
-
-
 def test_tags_are_listed(world: World) -> None:
     """In the order of the catalog, with series, number of revisions and the newest one."""
     history = Catalog(world.catalog.location).require_history()

@@ -1,6 +1,5 @@
 """``cachelog holes``, ``twins``, ``impact`` and ``causes``: analyses of revisions."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -112,21 +111,6 @@ def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
     assert result.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
     (libpng, _) = cachelog(*command, "--json", catalog=catalog).json["top"]
     assert (libpng["package"], libpng["num_specs"], libpng["size_label"]) == ("libpng", 2, "1-10")
-
-
-def test_impact_names_the_next_change(e4s_week: Path) -> None:
-    """The next revision that changed the package, and the number of rebuilt specs."""
-    arguments = ("impact", "gettext", "--in", "develop-2026-06-20")
-    report = cachelog(*arguments, "--json", catalog=e4s_week).json
-    later = report["later"]
-    assert (later["num_specs"], report["num_specs"]) == (112, 112)
-    assert [later[name]["tag"][-2:] for name in ("base", "revision")] == ["20", "27"]
-    assert [cause["title"] for cause in later["causes"]] == ["recipe of gettext changed"]
-    (line,) = re.findall("^next .*", cachelog(*arguments, catalog=e4s_week).out, re.MULTILINE)
-    assert line.startswith("next change, in develop-2026-06-27@2026-06-27.")
-    assert line.endswith(": recipe of gettext changed; 112 replacements")
-    for unchanged in (("gettext",), ("zlib-ng", "--in", "develop-2026-06-20")):
-        assert cachelog("impact", *unchanged, "--json", catalog=e4s_week).json["later"] is None
 
 
 def test_impact_of_commits_lists_their_packages(e4s_week: Path, tmp_path: Path) -> None:

@@ -155,12 +155,3 @@ def test_errors_precede_any_process(
     assert result.err.startswith(f"cachelog: {reason.format(*values)}")
     assert result.err.count("\n") == 1
     assert not (tmp_path / "missing").exists()
-
-
-def test_url_of_ipv6_has_brackets(demo_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The address is in brackets."""
-    monkeypatch.setattr("uvicorn.run", lambda *_arguments, **_options: None)
-    result = cachelog("serve", "--host", "::1", "--port", 0, catalog=demo_catalog)
-    if result.code:
-        pytest.skip(f"this machine has no IPv6: {result.err}")
-    assert " at http://[::1]:" in result.out

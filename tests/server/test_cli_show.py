@@ -51,18 +51,6 @@ def labelled(lines: list[str]) -> dict[str, str]:
     return {label: text.strip() for label, sign, text in parts if sign}
 
 
-def test_revision_json_has_neighbours(world: KnownCatalog) -> None:
-    """Its facts, its position in its series, its neighbours, and revisions of the same content."""
-    report = succeed_in(world, "show", "develop@2025-01-07", "--json").json
-    assert report["revision"] == facts_at(world, 2)
-    assert (report["series"], report["place"], report["num_revisions"]) == ("develop", 2, 5)
-    changes = {"specs_added": 2, "specs_removed": 3, "specs_changed": 0}
-    assert report["after"].items() >= ({"revision": facts_at(world, 3)} | changes).items()
-    assert report["same"] == [facts_at(world, 5)]
-    stacks = {stack["name"]: stack["num_specs"] for stack in report["stacks"]}
-    assert stacks == {"e4s": 2, "root": 3, "tools": 1}
-
-
 def test_package_has_its_timeline(world: KnownCatalog) -> None:
     """Its specs in the revision, and its timeline in the series."""
     report = succeed_in(world, "show", "develop@2025-01-07", "hdf5", "--json").json

@@ -45,21 +45,6 @@ def test_removed_and_added_specs_have_reasons(world: World) -> None:
     assert error.endswith("to compare revisions, write BASE HEAD, or BASE..HEAD\n")
 
 
-def test_json_has_causes_and_paths(world: World) -> None:
-    """The causes by their keys, and each spec with its path."""
-    report = run_in(world, "why", *REFS, "--json").json
-    assert report["format"] == 2
-    keys = [cause["key"] for cause in report["causes"]]
-    packages = [cause["package"] for cause in report["causes"]]
-    assert packages == [cause.package for cause in EXPECTED.ordered()]
-    (app,) = run_in(world, "why", *REFS, f"/{APP}", "--json").json["specs"]
-    assert app in report["specs"]
-    assert (app["name"], app["counterpart"]) == ("app", EXPECTED.starts[APP][0])
-    assert app["cause"] == keys[EXPECTED.ordered().index(EXPECTED.main[APP])]
-    path = [(step["before"], step["after"]) for step in app["path"]]
-    assert EXPECTED.is_shortest_path(APP, path)
-
-
 def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     """Lost and gained cells, and the nearest specs of a lost one; ``--stack`` restricts them."""
     cells = coverage(BASE, HEAD, ["stack", "target"])

@@ -105,19 +105,6 @@ def test_revisions_of_the_api(client: httpx.Client, history: History) -> None:
     ]
 
 
-def test_a_backdated_import_changes_the_time_of_a_revision(tmp_path: Path) -> None:
-    """By any of its refs, the revision has the time that the list of revisions has."""
-    catalog = Catalog(str(tmp_path))
-    (published,) = catalog.publish([a_snapshot(A, "develop", day(7))])
-    (backdated,) = catalog.publish([a_snapshot(A, "develop", day(3))])
-    query = """query($ref: String!) {
-        revision(ref: $ref) { ref takenAt } revisions(first: 9) { nodes { ref takenAt } } }"""
-    with application(Settings(catalog=str(tmp_path))) as client:
-        for ref in (published.revision.ref, backdated.revision.ref, "develop"):
-            data = data_of(client, query, ref=ref)
-            assert data["revisions"]["nodes"] == [data["revision"]]
-
-
 def test_permanent_links_of_pages(client: httpx.Client, history: History) -> None:
     """They and titles are those of the revision, not of another one with the same content."""
     newest, returned, middle, first = history.of_tag("develop")

@@ -189,31 +189,6 @@ async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
 # -- missing or damaged data, and load
 
 
-async def test_unreadable_content_has_no_story(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The feed has numbers but no story, and is not cached, as the content may be repaired."""
-    Catalog(str(tmp_path)).publish(SMALL)
-    feeds = FeedsOf(tmp_path)
-    files = {path: path.read_bytes() for path in (tmp_path / "specs").rglob("*.parquet")}
-
-    async with feeds.client() as client:
-        for file in files:
-            file.write_bytes(b"no parquet")
-        damaged = read_feed((await client.get(SERIES)).content)
-        assert feeds.responses.num_bytes == 0
-        for file, content in files.items():
-            file.write_bytes(content)
-        repaired = read_feed((await client.get(SERIES)).content)
-        assert feeds.responses.num_bytes > 0
-        titles, others = ([entry.title for entry in feed.entries] for feed in (damaged, repaired))
-        assert titles == others
-        assert "<h3>" in repaired.entries[0].content[0].value
-        assert "<h3>" not in damaged.entries[0].content[0].value
-    assert "no parquet" not in caplog.text
-    assert caplog.records
-
-
 @pytest.mark.parametrize(
     ("limits", "paths", "statuses"),
     [

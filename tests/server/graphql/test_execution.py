@@ -5,7 +5,6 @@ import shutil
 import threading
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import orjson
 import pytest
@@ -17,7 +16,6 @@ from server.graphql.requests import GraphQLRequest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.errors import CatalogError
 
 pytestmark = pytest.mark.anyio
 
@@ -164,14 +162,3 @@ async def test_long_work_is_executed_in_a_thread(
     executing = Calls(monkeypatch, API, "execute")
     await executed(execution, WALK, WALK, LARGE, LARGE, SMALL)
     assert executing.in_loop == [False] * 4 + [True]
-
-
-async def test_unreadable_revision_is_an_error_of_its_field(
-    execution: Execution, demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Although it is loaded before the request is executed."""
-    damaged = CatalogError(str(demo_catalog), "it is damaged")
-    monkeypatch.setattr(ContentReader, "frame", Mock(side_effect=damaged))
-    (answer,) = await executed(execution, SMALL)
-    assert codes(answer) == {"CATALOG_UNAVAILABLE"}
-    assert str(demo_catalog).encode() not in answer.body
