@@ -21,7 +21,7 @@ import numpy as np
 
 from snapshots.arrays import Mask, Numbers, Rows
 from snapshots.changes.sides import Side, are_equal
-from snapshots.frames.columns import Arrays
+from snapshots.frames.columns import Arrays, distinct_codes, sorted_order
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.hashes import texts_of
 from snapshots.spack.versions import version_key
@@ -249,10 +249,11 @@ class _Walk:
         (places, base_ends, head_ends), twice = self._common_edges(base_nodes, head_nodes)
         self._twice.append(numbers[twice])
         differ = ~are_equal(self._sides[0], base_ends, self._sides[1], head_ends)
-        keys, of_edge = np.unique(self._keys(base_ends, head_ends)[differ], return_inverse=True)
+        keys, of_edge = distinct_codes(self._keys(base_ends[differ], head_ends[differ]))
         begins = np.searchsorted(self._reached, keys)
-        is_new = self._reached[np.minimum(begins, len(self._reached) - 1)] != keys
-        new, begins = keys[is_new], begins[is_new]
+        is_new: Mask = self._reached[np.minimum(begins, len(self._reached) - 1)] != keys
+        new: Numbers = keys[is_new]
+        begins = begins[is_new]
         following = np.arange(len(self._reached), len(self._reached) + len(new))
         self._reached = np.insert(self._reached, begins, new)
         self._numbers = np.insert(self._numbers, begins, following)
@@ -273,10 +274,11 @@ class _Walk:
         twice = np.unique(
             np.concatenate([_repeated(keys), _repeated(head_keys)]) // self._num_names
         )
-        common, ours, theirs = np.intersect1d(
-            keys, head_keys, assume_unique=not len(twice), return_indices=True
-        )
-        edges = np.stack([common // self._num_names, base_ends[ours], head_ends[theirs]])
+        # Edges of the same name are paired below, so any of them will do here.
+        theirs = np.minimum(np.searchsorted(head_keys, keys), max(0, len(head_keys) - 1))
+        is_common = head_keys[theirs] == keys if len(head_keys) else np.zeros(len(keys), np.bool_)
+        ours, theirs = np.flatnonzero(is_common), theirs[is_common]
+        edges = np.stack([keys[ours] // self._num_names, base_ends[ours], head_ends[theirs]])
         if len(twice):
             paired = self._paired(twice, base_nodes[twice], head_nodes[twice])
             edges = np.hstack([edges[:, ~np.isin(edges[0], twice)], paired])
@@ -288,7 +290,7 @@ class _Walk:
         counts = down.starts[nodes + 1] - down.starts[nodes]
         ends = targets[down.edges_of(nodes)].astype(np.int64)
         keys = np.repeat(np.arange(len(nodes)), counts) * self._num_names + names[ends]
-        order = np.argsort(keys, kind="stable")
+        order = sorted_order(keys)
         return keys[order], ends[order]
 
     def _paired(self, places: Numbers, base: Numbers, head: Numbers) -> Numbers:
@@ -310,7 +312,7 @@ class _Walk:
             if self._edges
             else (nothing, nothing)
         )
-        order = np.argsort(sources, kind="stable")
+        order = sorted_order(sources)
         has_twice = np.zeros(len(keys), np.bool_)
         has_twice[np.concatenate([nothing, *self._twice])] = True
         return PairGraph(

@@ -54,7 +54,14 @@ from snapshots.arrays import NO_ROW, Fingerprints, Mask, Numbers, Rows, Shares
 from snapshots.changes.involvement import ranks
 from snapshots.changes.likeness import Below, Walk, shares, version_places
 from snapshots.changes.sides import Apart, Side, row_hashes
-from snapshots.frames.columns import Arrays, begins_of_runs, mixed, places_of_runs
+from snapshots.frames.columns import (
+    Arrays,
+    begins_of_runs,
+    distinct_codes,
+    mixed,
+    places_of_runs,
+    sorted_order,
+)
 from snapshots.frames.graphs import connected_components, strongly_connected
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
@@ -270,12 +277,10 @@ class Ties:
             rank_of = np.full(1 + places.max(initial=0), 1 + ranks.max(initial=0))
             rank_of[places[selected]] = ranks[selected]
             is_free &= rank_of[places] >= ranks
-        base, head, ranks, is_selected = (
-            column[is_free] for column in (base, head, ranks, is_selected)
-        )
+        base, head, ranks = (column[is_free] for column in (base, head, ranks))
+        is_selected = is_selected[is_free]
         (ours, of_base), (theirs, of_head) = (
-            np.unique(ranks * (1 + places.max(initial=0)) + places, return_inverse=True)
-            for places in (base, head)
+            distinct_codes(ranks * (1 + places.max(initial=0)) + places) for places in (base, head)
         )
         components = connected_components(of_base, len(ours) + of_head, len(ours) + len(theirs))
         size = len(components)
@@ -536,7 +541,7 @@ class _Uses:
         targets = graph.targets[graph.down.edges_of(nodes)]
         keys = np.repeat(np.arange(len(nodes)), counts) * num_names
         keys += names[side.column("package").codes[targets]]
-        order = np.argsort(keys, kind="stable")
+        order = sorted_order(keys)
         keys = keys[order]
         begins = begins_of_runs(keys)
         is_unique = begins & np.append(begins[1:], True)

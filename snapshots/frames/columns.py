@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.arrays import Codes, Mask, Rows
+from snapshots.arrays import Codes, Mask, Numbers, Rows
 
 Value = TypeVar("Value")
 Image = TypeVar("Image")
@@ -350,6 +350,31 @@ def mixed(first: npt.NDArray[np.uint64], *others: npt.NDArray[np.uint64]) -> npt
     for other in others:
         first = first * _MIXER + other
     return first
+
+
+def sorted_order(numbers: npt.NDArray[Any]) -> Numbers:
+    """Return a stable order of integers, none of which is negative.
+
+    Numbers are sorted together with their indices: several times as fast as ``np.argsort``.
+    """
+    num_bits = len(numbers).bit_length()
+    if int(numbers.max(initial=0)) >> (63 - num_bits):
+        return np.argsort(numbers, kind="stable")
+    keys = numbers.astype(np.int64) << num_bits
+    keys |= np.arange(len(numbers))
+    keys.sort()
+    keys &= (1 << num_bits) - 1
+    return keys
+
+
+def distinct_codes(numbers: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the sorted distinct integers, and the index of each number; none is negative."""
+    order = sorted_order(numbers)
+    ascending = numbers[order]
+    begins = begins_of_runs(ascending)
+    codes = np.empty(len(numbers), np.int64)
+    codes[order] = np.cumsum(begins) - 1
+    return ascending[begins], codes
 
 
 def scattered(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

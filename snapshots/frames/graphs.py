@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from snapshots.arrays import Mask, Numbers, Rows
-from snapshots.frames.columns import Arrays, places_of_runs
+from snapshots.frames.columns import Arrays, begins_of_runs, places_of_runs, sorted_order
 
 
 class Adjacency(Arrays):
@@ -116,7 +116,7 @@ def bottom_up_levels(sources: Rows, targets: Rows, num_nodes: int) -> Iterator[N
 
     All successors of a level's nodes are in earlier levels.
     """
-    by_target = np.argsort(targets).astype(np.int32)
+    by_target = sorted_order(targets).astype(np.int32)
     up = Adjacency(targets[by_target], by_target, sources, num_nodes)
     num_open = np.bincount(sources, minlength=num_nodes)
     level = np.flatnonzero(num_open == 0)
@@ -124,7 +124,8 @@ def bottom_up_levels(sources: Rows, targets: Rows, num_nodes: int) -> Iterator[N
         yield level
         above = sources[up.edges_of(level)]
         np.subtract.at(num_open, above, 1)
-        level = np.unique(above[num_open[above] == 0]).astype(np.int64)
+        level = np.sort(above[num_open[above] == 0]).astype(np.int64)
+        level = level[begins_of_runs(level)]
 
 
 def connected_components(ends: Numbers, others: Numbers, num_nodes: int) -> Numbers:
