@@ -21,7 +21,7 @@ from schema.node import Node, find_node
 from schema.revisions.lookup import best_covering_field
 from schema.revisions.revision import REF, RESOLVING, OfRef, Revision, Tag, revision_connection
 from schema.revisions.spec import SpecType
-from schema.revisions.suggestions import suggest_field
+from schema.revisions.suggestions import destination_field, suggest_field
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.errors import CachelogError
 from snapshots.frames import queries
@@ -288,6 +288,7 @@ class Query:
 
     best_covering = best_covering_field
     suggest = suggest_field
+    destination = destination_field
 
 
 def _node_or_error(context: Context, id: str) -> Node | CachelogError | None:

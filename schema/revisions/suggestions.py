@@ -1,6 +1,8 @@
 """Suggestions that complete a name or a hash."""
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import quote, urlencode
 
@@ -10,9 +12,12 @@ from schema.context import Info, LoadedRevision
 from schema.fields import gql, relay, units
 from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver
 from schema.revisions.revision import RESOLVING, OfRef
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import names_of_history
+from snapshots.errors import AmbiguousHash, CachelogError, InvalidArgument
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
+from snapshots.spack.names import is_name
 from snapshots.texts import counted, day, shortened
 
 SUGGESTED_DEFAULT, SUGGESTED_MAX = 10, 100
@@ -102,6 +107,59 @@ def suggest_field(
         )
         for name in chosen
     ]
+
+
+_HASH = re.compile(r"/?[a-z2-7]{7,32}|/[a-z2-7]{1,32}", re.IGNORECASE)
+_OID = re.compile(r"[0-9a-f]{7,40}", re.IGNORECASE)
+_PULL_REQUEST = re.compile(r"(?:.*/pull/|[\w./-]*#)(?P<number>\d{1,9})")
+
+DESTINATION = Cost(weight=units.SPANS_OF_HASH, once=units.ALL_PACKAGES)
+
+
+@resolver(
+    DESTINATION,
+    description="The path of the page that a text leads to, if it is exactly one thing: a package "
+    "that any revision ever had, a series, a tag or another ref of a revision, a stack, a hash or "
+    "its beginning, a commit of the recipe repository or its beginning, or a pull request "
+    "(`#5277`); null otherwise.",
+)
+def destination_field(
+    self: Any,  # noqa: ARG001 - the root
+    info: Info,
+    text: str,
+) -> str | None:
+    """Return the path of the page that an exact text leads to: the field ``Query.destination``.
+
+    - text: What somebody looks for.
+    """
+    context, text = info.context, shortened(text.strip(), _LONGEST)
+    history = context.changing_history()
+    if is_name(text) and context.of_package(text) is not None:
+        return _path("packages", text)
+    if text in history.series_names:
+        return _path("series", text)
+    if text in history.tags:
+        return _path("r", text)
+    if "~" in text or "@" in text:
+        with suppress(CachelogError):
+            return _path("r", history.resolve(text).ref)
+    for name in history.series_names:
+        newest = history.of_series(name)[0]
+        similar = context.names(newest).like(text, {SuggestionKind.STACK}, 1)
+        if any(stack.value == text for _, stack in similar):
+            return _path("r", newest.tag, "stacks", text)
+    recipes = context.catalog.recipes
+    commits = recipes.commits(text.lower()) if _OID.fullmatch(text) else []
+    if match := _PULL_REQUEST.fullmatch(text):
+        commits = recipes.of_pull_request(int(match["number"]))
+    if len(commits) == 1:
+        return _path("commits", commits[0][1].oid)
+    if _HASH.fullmatch(text):
+        with suppress(AmbiguousHash, InvalidArgument):
+            found = context.of_history(HistoryQueries.hash_history, text.removeprefix("/").lower())
+            if found is not None:
+                return _path("hash", found.hash)
+    return None
 
 
 def _hashes(loaded: LoadedRevision, text: str, most: int) -> Iterator[Suggestion]:

@@ -23,7 +23,7 @@ from server.asgi.responses import (
 from server.asgi.single_flight import SingleFlight
 from server.pages import error_pages
 from server.pages.addresses import Address, Query, given, path_filled, raw_path, without_slash
-from server.pages.documents import DocumentAnswer, DocumentRunner
+from server.pages.documents import DocumentAnswer, DocumentRunner, document
 from server.pages.exports import FORMATS, PARAMETER, Export, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, redirect_to
 from server.pages.routes import Page
@@ -119,6 +119,11 @@ def _text(refusal: BadRequest) -> Response:
     return Response(refusal.status, f"{refusal.message}\n".encode(), _TEXT, NO_STORE, more=more)
 
 
+def _is_partial(scope: Scope) -> bool:
+    """Return whether a script asks for a part of a page, such as results while somebody types."""
+    return any(name == b"hx-request" for name, _ in scope["headers"])
+
+
 class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Serves one page by GET and HEAD."""
 
@@ -145,6 +150,12 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if self.page.leads_to and (path := path_filled(self.page.leads_to, url_parameters)):
             return redirect_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         parameters = self.page.document.known(url_parameters)
+        if self.page.decision and [*url_parameters] == ["q"] and not _is_partial(scope):
+            decision = document(self.page.decision)
+            variables = decision.variables(decision.known(url_parameters))
+            decided = await context.runner.run(decision.text, variables, scope)
+            if path := decided.data.get("destination"):
+                return redirect_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         if PARAMETER in url_parameters:
             suffix = url_parameters[PARAMETER][-1]
             return await unless_disconnected(receive, self._export(scope, suffix, parameters))

@@ -29,6 +29,8 @@ class Page(msgspec.Struct, frozen=True):
     selects the ref of each revision above the list, and of a comparison also ``baseStack`` and
     ``headStack``. ``leads_to`` is the path of another page, such as ``/hash/{hash}``: a request
     whose query has all names in it is redirected there, so that forms work without scripts.
+    ``decision`` is the name of a document whose field ``destination`` is the path of the page that
+    a request is redirected to, unless it is null, or the query has other names than ``q``.
     """
 
     path: str
@@ -37,6 +39,7 @@ class Page(msgspec.Struct, frozen=True):
     template: str = ""
     table: str = ""
     leads_to: str = ""
+    decision: str = ""
 
     @property
     def document(self) -> PageDocument:
@@ -84,7 +87,7 @@ PAGES = (
     Page("/", "home"),
     Page("/series/{name}", "series", "series", table="series.revisions"),
     Page("/series/{name}/causes", "series_causes", "series.causes", table="series.causes"),
-    Page("/search", "search", "revision", table="found.specs"),
+    Page("/search", "search", "revision", table="found.specs", decision="destination"),
     Page("/packages", "packages", "packages", table="packages"),
     Page("/packages/{name}", "catalog_package", "package", table="package.seriesPackage.entries"),
     Page("/packages/{name}/availability", "availability", "package"),

@@ -172,6 +172,16 @@ class RecipesTables:
         }
         return list(matches.values())
 
+    def of_pull_request(self, number: int) -> list[tuple[Source, Commit]]:
+        """Return the stored commits whose subject names a pull request, with their sources."""
+        matches = {
+            oid: (source, commit)
+            for source, graph in self._all_graphs().items()
+            for oid, commit in graph.commits.items()
+            if commit.pull_request == number
+        }
+        return list(matches.values())
+
     def _all_graphs(self) -> dict[Source, CommitGraph]:
         with self._lock:
             if self._graphs is None:

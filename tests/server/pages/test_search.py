@@ -1,11 +1,17 @@
 """The search page: packages by name, specs by Spack's language, hashes."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
 from server.pages.filters import hash_in
+from server.settings import Settings
+from snapshots.catalog.catalog import Catalog
 from tests.server.pages.page_reader import Serve, Shown, data_of, shown
-from tests.snapshots.factories import a_spec, hash_of
+from tests.server.pages.recipes import import_recipes
+from tests.server.servers import application
+from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 SPECS = """query($q: String!) { revision(ref: "develop") { specs(matching: $q) {
   totalCount nodes { hash } facets { targets { value numSpecs } } } } }"""
@@ -35,7 +41,7 @@ def test_packages_match_by_name(serve: Serve) -> None:
     """The one with this name, then those that contain the text."""
     specs = [a_spec(name, name=name) for name in ("a-zlib", "zlib", "zlib-ng", "other")]
     client = serve(specs)
-    page = search(client, q="zlib")
+    page = search(client, q="zlib", **{"in": "develop"})
     names = [text.split()[0] for text in page.texts("section[aria-labelledby=packages] li")]
     assert names == ["zlib", "a-zlib", "zlib-ng"]
     part = search(client, q="ZLI")
@@ -85,3 +91,71 @@ def test_hash_leads_to_its_history(client: httpx.Client) -> None:
     """In any revision."""
     page = search(client, q=f"/{hash_of('nowhere')}")
     assert page.links(".hint a").popitem()[1].endswith(f"/hash/{hash_of('nowhere')}")
+
+
+@pytest.fixture(scope="module")
+def varied(serve: Serve) -> httpx.Client:
+    """Return a client of a catalog with two series, stacks, a package that is gone, and commits."""
+    kept = [
+        a_spec("a1", name="hdf5", version="1.14", stacks=("e4s",)),
+        a_spec("a2", name="py-torch", version="2.5", stacks=("ml-linux",)),
+    ]
+    return serve([*kept, a_spec("a3", name="gone")], kept, **{"v1.0": [kept[:1]]})
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("hdf5", "/packages/hdf5"),
+        (" hdf5 ", "/packages/hdf5"),
+        ("gone", "/packages/gone"),
+        ("develop", "/series/develop"),
+        ("v1.0", "/r/v1.0"),
+        ("develop~1", "/r/develop@"),
+        ("develop@2025-01-05", "/r/develop@"),
+        ("e4s", "/r/develop/stacks/e4s"),
+        ("ml-linux", "/r/develop/stacks/ml-linux"),
+        (hash_of("a1"), f"/hash/{hash_of('a1')}"),
+        (f"/{hash_of('a1')}", f"/hash/{hash_of('a1')}"),
+        (hash_of("a1")[:8].upper(), f"/hash/{hash_of('a1')}"),
+        (f"/{hash_of('a3')[:9]}", f"/hash/{hash_of('a3')}"),  # of a spec that is gone
+        ("hdf", None),
+        ("HDF5", None),
+        ("hdf5@1.14", None),
+        ("hdf5+mpi", None),
+        ("py", None),
+        ("nowhere", None),
+        ("#12", None),
+        ("1234567", None),
+        ("/zzzzzzz", None),
+        ("*", None),
+        ("<b>", None),
+    ],
+)
+def test_exact_text_leads_to_its_page(varied: httpx.Client, text: str, path: str | None) -> None:
+    """Everything else is searched, and so is it in a revision, or while it is typed."""
+    response = varied.get("/search", params={"q": text})
+    if path is None:
+        assert response.status_code == 200
+    else:
+        assert response.status_code in (302, 303, 307)
+        assert path in f"/{response.headers['location']}"
+        followed = varied.get("/search", params={"q": text}, follow_redirects=True)
+        assert followed.status_code == 200
+    assert varied.get("/search", params={"q": text, "in": "develop"}).status_code == 200
+    typing = varied.get("/search", params={"q": text}, headers={"HX-Request": "true"})
+    assert typing.status_code == 200
+
+
+def test_pull_request_leads_to_its_commit(tmp_path: Path) -> None:
+    """By number or URL, and so does a beginning of the commit's hash."""
+    catalog = Catalog(str(tmp_path))
+    catalog.publish([a_snapshot([a_spec("a", name="hdf5")], "develop", day(n)) for n in range(2)])
+    import_recipes(catalog, ["hdf5"])
+    (graph, *_) = {catalog.recipes.graph(it.source) for it in catalog.recipes.all}
+    commit = next(it for it in graph.commits.values() if it.pull_request)
+    with application(Settings(catalog=str(tmp_path))) as client:
+        number = f"#{commit.pull_request}"
+        for text in (number, f"spack-packages{number}", commit.oid[:9]):
+            response = client.get("/search", params={"q": text})
+            assert response.headers["location"].endswith(f"commits/{commit.oid}")

@@ -48,7 +48,7 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "twins": "/r/develop/twins",
         "spec": f"/r/develop/specs/{spec['hash']}",
         "stack": f"/r/develop/stacks/{stack}",
-        "search": f"/search?q={package}",
+        "search": f"/search?q={package}%40:",
         "search-empty": "/search",
         "search-unreadable": "/search?q=hdf5%40%40",
         "compare-pickers": "/compare",
