@@ -26,9 +26,9 @@ import { ask } from "./ask.mjs";
 
 const { endpoint, documents } = JSON.parse(readFileSync(0, "utf8"));
 const answers = await Promise.all(documents.map((text) => ask(endpoint, text)));
-const wrong = '{ revision(ref: "develp") { tag } }';
+const wrong = '{ revision(ref: "develp") { tagName } }';
 const { message, errors } = await ask(endpoint, wrong).catch((error) => error);
-const long = await ask(endpoint, `# ${"long ".repeat(500)}\\n{ revision { tag } }`);
+const long = await ask(endpoint, `# ${"long ".repeat(500)}\\n{ revision { tagName } }`);
 console.log(JSON.stringify({ answers, long, message, code: errors[0].extensions.code }));
 """
 

@@ -93,7 +93,7 @@ const recorded: typeof fetch = async (input, init) => {
 const client = new Client("http://127.0.0.1:8000/graphql", { fetch: recorded });
 const names = async (text: string) => {
   const { revision } = await client.query(Packages, { text });
-  return revision?.packages.nodes.map(({ name }) => name);
+  return revision?.packages?.nodes.map(({ name }) => name);
 };
 const answers = [await names("py-"), await names("py-"), await names("py-"), await names("h")];
 const numAsked = exchanges.length;

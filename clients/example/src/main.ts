@@ -55,13 +55,13 @@ async function onePackage(name: string): Promise<Child[]> {
   const { revision } = await client.query(Package, { name });
   const found = revision?.package;
   if (!found) return [element("h1", {}, name), element("p", {}, "There is no such package.")];
-  const rows = found.coverage.map(({ values: [version, target], numSpecs }) => [version ?? "", target ?? "", numSpecs]);
+  const rows = (found.coverage ?? []).map(({ values: [version, target], numSpecs }) => [version ?? "", target ?? "", numSpecs]);
   return [element("h1", {}, name), table(["Version", "Target", "Specs"], rows)];
 }
 
 async function changes(): Promise<Child[]> {
   const { compare } = await client.query(Why, {});
-  const rows = (compare?.causes.nodes ?? []).map(({ title, numSpecs }) => [title, numSpecs]);
+  const rows = (compare?.causes?.nodes ?? []).map(({ title, numSpecs }) => [title, numSpecs]);
   return [element("h1", {}, "Why specs were rebuilt"), table(["Cause", "Specs"], rows)];
 }
 

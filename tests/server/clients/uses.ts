@@ -10,7 +10,7 @@ export const variables: SpecsQueryVariables = { ref: "develop", filter: { packag
 
 export function sizes(answer: SpecsQuery): number[] {
   const nodes: { hash: string; size: number | null; variants: string[] }[] =
-    answer.revision?.specs.nodes ?? [];
+    answer.revision?.specs?.nodes ?? [];
   return nodes.flatMap(({ size }) => (size === null ? [] : [size]));
 }
 
