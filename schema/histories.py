@@ -548,9 +548,8 @@ class Package(Node):
 
         - series: The name of the series; by default, that of `best`.
         """
-        if series is None:
-            return SeriesPackage.of(info.context, self.package.name, self.package.best)
-        return SeriesPackage.of_id(info.context, series, self.package.name)
+        best = self.package.best.series
+        return SeriesPackage.of_id(info.context, series or best, self.package.name)
 
     @resolver(Cost(weight=CELLS, items=SERIES_OF_PACKAGE))
     def availability(
