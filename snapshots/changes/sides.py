@@ -263,6 +263,14 @@ def shapes(side: Side, nodes: Numbers, left_out: Mask | None = None) -> Fingerpr
     do not count.
     """
     graph = side.graph
+    if len(nodes) > graph.num_nodes:
+        # Many pairs can have a node in common: each node once.
+        mask = np.zeros(graph.num_nodes, np.bool_)
+        mask[nodes] = True
+        distinct = np.flatnonzero(mask)
+        of_nodes = np.empty(graph.num_nodes, np.uint64)
+        of_nodes[distinct] = shapes(side, distinct, left_out)
+        return of_nodes[nodes]
     starts, stops = graph.down.starts[nodes], graph.down.starts[nodes + 1]
     # The sum of hashes of edges does not depend on their order.
     edges = graph.down.edges_of(nodes)

@@ -163,6 +163,34 @@ def test_many_specs_of_a_package(week: Week, is_cached: bool) -> None:
         check_reasons(*week)
 
 
+def copied(state: State, count: int) -> State:
+    """Return a state with each spec under so many hashes; each copy depends on its own copies."""
+
+    def copy(digest: str, number: int) -> str:
+        return hash_of(f"{number} {digest}") if digest in state.specs else digest
+
+    specs = [
+        replace(
+            spec,
+            hash=copy(spec.hash, number),
+            dependencies=spec.dependencies
+            and tuple(
+                sorted(replace(edge, hash=copy(edge.hash, number)) for edge in spec.dependencies)
+            ),
+        )
+        for number in range(count)
+        for spec in state.specs.values()
+    ]
+    return State(specs, [spec for key, spec in state.nodes.items() if key not in state.specs])
+
+
+@examples(40)
+@given(weeks(), st.integers(2, 5))
+def test_equal_graphs_under_many_hashes(week: Week, count: int) -> None:
+    """The model agrees where votes, ties and pairs cross between copies of one graph."""
+    check(*(copied(state, count) for state in week))
+
+
 def test_real_week() -> None:
     """The model agrees on real indexes; nodes with own changes are the causes of each spec."""
     base, head = (State(*real_records(date, STACKS)) for date in dates()[-2:])

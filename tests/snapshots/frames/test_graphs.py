@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.graphs import BottomUpGraph
+from snapshots.frames.columns import distinct_codes, sorted_order
+from snapshots.frames.graphs import BottomUpGraph, connected_components
 
 Edges = list[tuple[int, int]]
 
@@ -50,6 +51,27 @@ def test_against_plain_walks(drawn: tuple[Edges, int]) -> None:
             together = {other for other in below[node] if node in below[other]} | {node}
             assert set(component) == together
             assert below[node] <= seen
+
+
+@given(GRAPHS)
+def test_connected_components(drawn: tuple[Edges, int]) -> None:
+    """Each node gets the smallest node that edges connect it to in either direction."""
+    edges, num_nodes = drawn
+    ends, others = np.array(edges, np.int64).reshape(-1, 2).T
+    both = [*edges, *(edge[::-1] for edge in edges)]
+    smallest = [min({node} | reached(both, node)) for node in range(num_nodes)]
+    assert connected_components(ends, others, num_nodes).tolist() == smallest
+
+
+@given(st.lists(st.one_of(st.integers(0, 9), st.integers(0, (1 << 63) - 1))))
+def test_order_of_numbers(numbers: list[int]) -> None:
+    """The order is stable, and numbers may have any number of bits."""
+    array = np.array(numbers, np.int64)
+    order = sorted(range(len(numbers)), key=numbers.__getitem__)
+    assert sorted_order(array).tolist() == order
+    distinct, codes = distinct_codes(array)
+    assert distinct.tolist() == sorted({*numbers})
+    assert distinct[codes].tolist() == numbers
 
 
 @given(GRAPHS, st.sets(st.integers(0, 7)))
