@@ -7,6 +7,7 @@ which file that is: the name ends with the checksum of its bytes.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from functools import partial
+from threading import Lock
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -69,6 +70,7 @@ class SpecsTable:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self.table = CatalogTable(storage, _TABLE, SPECS, "digest")
+        self._lock = Lock()
         self._mark: Mark | None = None
         self._is_plain = True
         self._files: Mapping[str, Sequence[TableFile]] = {}
@@ -79,19 +81,20 @@ class SpecsTable:
 
     def refresh(self) -> bool:
         """Read the table's log; return whether it has changed."""
-        try:
-            self.table.current()
-        except TableNotFoundError:
-            before, self._mark, self._files = self._mark, None, {}
-            return before is not None
-        before, self._mark = self._mark, self.table.mark()
-        if self._mark == before:
-            return False
-        files: dict[str, list[TableFile]] = {}
-        for file in self.table.files():
-            files.setdefault(file.partition or "", []).append(file)
-        self._files, self._is_plain = files, not self.table.features()
-        return True
+        with self._lock:
+            try:
+                self.table.current()
+            except TableNotFoundError:
+                before, self._mark, self._files = self._mark, None, {}
+                return before is not None
+            mark = self.table.mark()
+            if mark == self._mark:
+                return False
+            files: dict[str, list[TableFile]] = {}
+            for file in self.table.files():
+                files.setdefault(file.partition or "", []).append(file)
+            self._mark, self._files, self._is_plain = mark, files, not self.table.features()
+            return True
 
     @property
     def files(self) -> Mapping[str, Sequence[TableFile]]:
@@ -106,11 +109,13 @@ class SpecsTable:
         Columns newer than the file are null. Raises DamagedContent, also later, if the store lacks
         the content, or has other bytes than were written.
         """
+        files = self._files.get(digest)
         try:
             return self._opened(digest)
         except DamagedContent:
             # An import may have written it, or replaced its file.
-            if not self.refresh():
+            self.refresh()
+            if self._files.get(digest) == files:
                 raise
             return self._opened(digest)
 

@@ -1,6 +1,9 @@
 """A stored content is read as the frame of its records, by cachelog and by other engines."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Event
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from deltalake import DeltaTable
 from hypothesis import given
 from msgspec.structs import replace
 
+from snapshots.catalog.delta import TableFile
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.specs_table import ContentReader, SpecsTable, how_to_mend
 from snapshots.catalog.storage import Storage
@@ -93,6 +97,27 @@ def test_file_without_a_column(tmp_path: Path, missing: str) -> None:
     (spec,) = specs.opened(content.digest)(SPEC_ROWS.names).to_pylist()
     assert spec[missing] is None
     assert spec["hash"] == full_spec("a").hash
+
+
+def test_log_that_another_thread_is_reading(tmp_path: Path) -> None:
+    """Its contents are known to all threads when the log has been read."""
+    content = Content.of([a_spec("1")])
+    written(tmp_path, content)
+    specs, reading, go_on = SpecsTable(Storage(parse_location(str(tmp_path)))), Event(), Event()
+    real = specs.table.files
+
+    def files() -> list[TableFile]:
+        reading.set()
+        go_on.wait()
+        return real()
+
+    with mock.patch.object(specs.table, "files", files), ThreadPoolExecutor(2) as pool:
+        first = pool.submit(specs.refresh)
+        reading.wait()
+        second = pool.submit(specs.is_intact, content.digest)
+        wait([second], timeout=0.2)
+        go_on.set()
+        assert (first.result(), second.result()) == (True, True)
 
 
 def test_damaged_file(tmp_path: Path) -> None:
