@@ -22,7 +22,7 @@ from tests.hostile.attack import (
 
 def _heavy(target: Target) -> Request:
     """Return a request near the limits: 1,000 specs x 20 fields."""
-    fields = "hash short variants stackNames compiler target tarball packageHash id versions"
+    fields = "hash short variants stackNames compiler target tarball packageHash id version"
     lists = (
         f'specs(first:1000,filter:{{hashPrefix:""}}){{nodes{{{fields}}}facets{{stacks{{value}}}}}}'
     )

@@ -14,7 +14,9 @@ from tests.hostile.attack import (
     sending,
 )
 
-_ENTRIES = "entries(first:1000){nodes{revision{id tag}comparison{id}kind reasons{reason count}}}"
+_ENTRIES = (
+    "entries(first:1000){nodes{revision{id tagName}comparison{id}kind reasons{reason numSpecs}}}"
+)
 
 
 def _packages(target: Target) -> Iterator[Request]:

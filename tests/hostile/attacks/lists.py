@@ -26,7 +26,7 @@ def _package_of_each_spec(target: Target) -> Request:
     packages = about_revision(
         target, "specs(first:1000){nodes{" + aliased(50, "package{...L}") + "}}"
     )
-    return _with_fragment(packages, "Package", aliased(99, "versions") + " stacks")
+    return _with_fragment(packages, "RevisionPackage", aliased(99, "versions") + " stackNames")
 
 
 def _facets_and_leaves(target: Target) -> Request:
