@@ -36,7 +36,7 @@ from snapshots.errors import IncompleteHistory, RevisionNotFound, StackNotFound
 from snapshots.frames import queries
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.queries import UnknownName
+from snapshots.frames.queries import NearMiss, UnknownName
 from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
 from snapshots.models import LOCK_FILE, RevisionInfo, SideInfo, Source, StackInfo, is_revision
@@ -83,6 +83,11 @@ class LoadedRevision(msgspec.Struct, frozen=True):
     def matching(self, query: str) -> Mask:
         """Return a mask over the frame's rows; see ``Context.matching``."""
         return self.context.matching(self.info, query)
+
+    def near_misses(self, query: str) -> list[NearMiss]:
+        """Return the specs that meet all conditions of a query but one."""
+        self.context.require_time()
+        return queries.near_misses(self.frame, queries.read(query), self.dependencies)
 
     def unknown_names(self, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that neither this revision nor the newest revision of any tag

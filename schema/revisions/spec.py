@@ -18,7 +18,13 @@ from snapshots.changes.pairings import states_stacks
 from snapshots.frames.columns import rows_where
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, SpecField
-from snapshots.frames.queries import MAX_DEPENDENCIES, MAX_LENGTH, UNKNOWN_NAMES_MAX
+from snapshots.frames.queries import (
+    MAX_DEPENDENCIES,
+    MAX_LENGTH,
+    MAX_NEAR_MISSES,
+    UNKNOWN_NAMES_MAX,
+    NearMiss,
+)
 from snapshots.models import SHOWN_FACTS, Encoding, Fact
 
 if TYPE_CHECKING:
@@ -310,6 +316,9 @@ class SpecRows(many.RowList[SpecType]):
 COUNTING = 1_000
 """Units for counting all rows of a revision by a column."""
 
+NEAR_MISSES = 10_000
+"""Units for evaluating a query without each of its conditions."""
+
 NAMING = 80_000
 """Units for comparing a few names with those of all packages."""
 
@@ -451,6 +460,27 @@ class UnknownNameType:
 
 
 @gql.object_type
+class NearMissType:
+    """The specs that meet all conditions of a query but one.
+
+    - fact: What that condition is about: `target`, `version`, `variant mpi`, `dependency openmpi`.
+    - values: What the specs have instead, the most frequent first; empty for a dependency.
+    - num_specs: How many specs there are.
+    """
+
+    near_miss: strawberry.Private[NearMiss]
+    loaded: strawberry.Private[LoadedRevision]
+    fact: str
+    values: list[str] = field(cost=texts(10))
+    num_specs: int
+
+    @resolver()
+    def example(self) -> SpecType:
+        """One of them: that of the newest version."""
+        return SpecType(loaded=self.loaded, row=int(self.near_miss.rows[0]))
+
+
+@gql.object_type
 class SpecConnection(relay.Connection[SpecType]):
     """A page of specs."""
 
@@ -474,6 +504,28 @@ class SpecConnection(relay.Connection[SpecType]):
         return [
             UnknownNameType(name=unknown.name, nearest_names=list(unknown.nearest))
             for unknown in page.loaded.unknown_names(page.query)
+        ]
+
+    @resolver(
+        Cost(weight=NEAR_MISSES, items=MAX_NEAR_MISSES),
+        description="If `matching` matches nothing: for each of its conditions, the specs that "
+        "meet all others, if there are any, so that one fact differs. Empty for a query without "
+        "the name of a package.",
+    )
+    def near_misses(self) -> list[NearMissType]:
+        page = self.page
+        assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
+        if page.query is None or len(page.rows):
+            return []
+        return [
+            NearMissType(
+                near_miss=miss,
+                loaded=page.loaded,
+                fact=miss.fact,
+                values=list(miss.values),
+                num_specs=len(miss.rows),
+            )
+            for miss in page.loaded.near_misses(page.query)
         ]
 
 

@@ -29,6 +29,8 @@ An unknown name matches nothing, and so does a condition that no spec meets. ``r
 
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -37,7 +39,7 @@ from msgspec.structs import replace
 
 from snapshots import errors
 from snapshots.arrays import Mask, Rows
-from snapshots.frames.columns import Column
+from snapshots.frames.columns import Column, rows_where
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.filters import having_where
 from snapshots.frames.frame import Frame
@@ -301,6 +303,87 @@ def _is_compiler(constraint: SpecConstraint, compiler: str) -> bool:
         # If the language requires a variant, whether the compiler has it is not recorded.
         return languages.get(constraint.name) == ""
     return constraint.is_compiler(compiler)
+
+
+# -- near misses
+
+MAX_NEAR_MISSES = 8
+"""Maximum number of conditions of a query that are left out, one at a time."""
+
+
+class NearMiss(msgspec.Struct, frozen=True):
+    """Specs that meet all conditions of a query but one.
+
+    - fact: What that condition is about: target, version, variant mpi, dependency openmpi.
+    - values: What the specs have instead, the most frequent first; empty for a dependency.
+    - rows: The rows of the specs.
+    """
+
+    fact: str
+    values: tuple[str, ...]
+    rows: Rows
+
+
+def near_misses(frame: Frame, constraint: SpecConstraint, load: "Load") -> list[NearMiss]:
+    """Return, for each condition but the name, the specs that meet all others, if there are any.
+
+    A condition on dependencies is left out if those of some specs are unknown. A query without a
+    name has none.
+    """
+    misses = []
+    relaxed = [] if constraint.name is None else islice(_relaxed(constraint), MAX_NEAR_MISSES)
+    for fact, others in relaxed:
+        try:
+            rows = rows_where(select(frame, others, load))
+        except errors.CachelogError:
+            continue
+        if len(rows):
+            misses.append(NearMiss(fact, _values(frame, fact, rows), rows))
+    return misses
+
+
+_SINGLE_FACTS = {
+    "targets": "target",
+    "versions": "version",
+    "operating_system": "operating_system",
+    "platform": "platform",
+    "namespace": "namespace",
+}
+"""The columns of conditions on single facts."""
+
+_VARIANT = "variant "
+
+
+def _relaxed(constraint: SpecConstraint) -> Iterator[tuple[str, SpecConstraint]]:
+    """Yield what each condition is about, and the query without it."""
+    for condition, column in _SINGLE_FACTS.items():
+        if getattr(constraint, condition) is not None:
+            yield column, replace(constraint, **{condition: None})
+    for place, variant in enumerate(constraint.variants):
+        others = constraint.variants[:place] + constraint.variants[place + 1 :]
+        yield f"{_VARIANT}{variant.name}", replace(constraint, variants=others)
+    for field in ("direct", "transitive"):
+        dependencies = getattr(constraint, field)
+        for place, dependency in enumerate(dependencies):
+            rest = dependencies[:place] + dependencies[place + 1 :]
+            name = dependency.spec.name or "of any package"
+            yield f"dependency {name}", replace(constraint, **{field: rest})
+
+
+def _values(frame: Frame, fact: str, rows: Rows) -> tuple[str, ...]:
+    if fact.startswith(_VARIANT):
+        name = fact.removeprefix(_VARIANT)
+        counts = [
+            (text, count)
+            for text, count in frame.variants.item_counts(rows)
+            if text.lstrip("+~").partition("=")[0] == name
+        ]
+    elif fact in _SINGLE_FACTS.values():
+        counts = getattr(frame, fact).counts(rows)
+    else:
+        return ()
+    counts.sort(key=itemgetter(1), reverse=True)
+    return tuple(value for value, count in counts if count)
 
 
 # -- unknown names

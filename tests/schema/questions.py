@@ -42,6 +42,7 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
     spec(hash: $hash) {{ ...S id package {{ name }} revision {{ digest }} }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearestNames }}
+      nearMisses {{ fact values numSpecs example {{ hash }} }}
       nodes {{ ...S stackNames stacks {{ name }} package {{ name numSpecs }} }}
       edges {{ cursor node {{ hash }} }}
       facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
@@ -240,6 +241,7 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
   }
 }"""
 SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $first: Int! = 10) {
+  destination(text: $text)
   suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }
 }"""
 PLAN = """query(

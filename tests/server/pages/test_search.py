@@ -159,3 +159,22 @@ def test_pull_request_leads_to_its_commit(tmp_path: Path) -> None:
         for text in (number, f"spack-packages{number}", commit.oid[:9]):
             response = client.get("/search", params={"q": text})
             assert response.headers["location"].endswith(f"commits/{commit.oid}")
+
+
+@pytest.mark.parametrize(
+    ("q", "sentence"),
+    [
+        ("hdf5 target=aarch64", "1 spec with another target: x86_64_v3"),
+        ("hdf5@1.12", "1 spec with another version: 1.14"),
+        ("hdf5~mpi", "1 spec with another variant mpi: +mpi"),
+    ],
+)
+def test_query_that_nothing_meets_says_which_fact_differs(
+    varied: httpx.Client, q: str, sentence: str
+) -> None:
+    """With what there is instead, and a spec that has it."""
+    page = search(varied, q=q)
+    (text,) = page.texts(".near-misses li")
+    assert text.startswith(sentence)
+    (link,) = page.links(".near-misses a").values()
+    assert link.endswith(f"/specs/{hash_of('a1')}")

@@ -18,6 +18,7 @@ from snapshots.frames.queries import (
     MAX_DEPENDENCIES,
     MAX_LENGTH,
     UnknownName,
+    near_misses,
     read,
     require_known,
     select,
@@ -325,3 +326,40 @@ def test_virtual_package_as_the_spec_itself() -> None:
         InvalidArgument, match=r"package: zlib-api is a virtual package; .*: zlib-ng$"
     ):
         require_known(parse("zlib-api@1:"), FRAME, graph, list)
+
+
+@pytest.mark.parametrize(
+    ("query", "misses"),
+    [
+        ("app@3:", {"version": ("2.0",)}),
+        ("app@3: +gui", {"version": ("2.0",)}),
+        ("app~gui", {"variant gui": ("+gui",)}),
+        ("app build_type=Debug", {"variant build_type": ("build_type=Release",)}),
+        ("app~gui %gcc", {"variant gui": ("+gui",)}),
+        ("app ^nothing", {"dependency nothing": ()}),
+        ("app %llvm", {"dependency llvm": ()}),
+        ("lib target=x86_64", {"target": ("m1",)}),
+        ("app@3: ~gui", {}),  # two facts differ
+        ("@9", {}),  # of no package
+        ("nowhere+x", {}),
+    ],
+)
+def test_near_misses(query: str, misses: dict[str, tuple[str, ...]]) -> None:
+    """For each condition that alone excludes specs, what they have instead."""
+    side = side_of(WORLD)
+    assert not select(side.frame, read(query), lambda: side.graph).any()
+    found = near_misses(side.frame, read(query), lambda: side.graph)
+    assert {miss.fact: miss.values for miss in found} == misses
+
+
+def test_values_of_near_misses_are_ordered_by_frequency() -> None:
+    """The most frequent first."""
+    targets = ("m1", "x86_64", "x86_64", "power9")
+    specs = [a_spec(f"{n}", name="app", target=target) for n, target in enumerate(targets)]
+    (miss,) = near_misses(frame_of(specs), read("app target=riscv64"), no_graph)
+    assert (miss.values[0], {*miss.values}, len(miss.rows)) == ("x86_64", {*targets}, 4)
+
+
+def no_graph() -> DependencyGraph:
+    """Fail: no dependencies are needed."""
+    raise AssertionError
