@@ -1,6 +1,5 @@
 """``cachelog feed`` and ``export-site``: the responses of a server, written to files."""
 
-import asyncio
 import os
 from functools import partial
 from pathlib import Path
@@ -141,6 +140,8 @@ def export_site_command(
     - server_url: The URL of a server of this catalog, to which pages link for content that the site
       does not include.
     """
+    import asyncio
+
     from msgspec.structs import replace
 
     from server.settings import settings_from
