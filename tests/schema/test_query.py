@@ -235,6 +235,8 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
         "edges": [{"cursor": spec.hash, "node": {"hash": spec.hash}} for spec in specs],
         "facets": listings.facets_json(specs),
         "unknownNames": [],
+        "nearMisses": [],
+        "nearMisses": [],
     }
     del data["spec"]["id"]
     assert data["spec"] == listings.spec_json(specs[0]) | {

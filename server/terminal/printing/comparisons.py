@@ -159,14 +159,14 @@ def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[s
     for name, inside in groupby(in_order, key=lambda reported: reported.change.name):
         shown = [*inside]
         headline = f"{styles.name(name)}: {package_headline(packages[name])}"
-        yield f"{headline} ({_counted(shown)})"
+        yield from wrapped(f"{headline} ({_counted(shown)})", _INDENT)
         if not stat:
             for reported in shown:
                 if reported.reason in _OF_STACKS:
                     continue
                 lines = _pair_lines if reported.reason in PAIRED else _spec_lines
                 yield from lines(comparison, reported)
-    yield _totals(comparison)
+    yield from wrapped(_totals(comparison))
 
 
 _OF_STACKS = {SpecChangeReason.NEW_STACK, SpecChangeReason.STACK_GONE}
