@@ -236,7 +236,6 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
         "facets": listings.facets_json(specs),
         "unknownNames": [],
         "nearMisses": [],
-        "nearMisses": [],
     }
     del data["spec"]["id"]
     assert data["spec"] == listings.spec_json(specs[0]) | {
