@@ -239,8 +239,7 @@ def installs(
         try:
             raw = _unnested(raw, location, key) if database.version == _NESTED else raw
             install = decode_json(raw, Install, location, key)
-            text = _text_of_node(install.spec, raw)
-            spell(install.spec, text, location, f"{key}.spec")
+            text = _spelled_node(install.spec, raw, location, f"{key}.spec")
             if unproven is not None:
                 reason = unproven_reason(text, digest, written_format, location, key)
                 record_proof(unproven, digest, reason)
@@ -254,12 +253,18 @@ def installs(
 _encoded = msgspec.json.Encoder().encode
 
 
-def _text_of_node(node: NodeRecord, raw: Raw) -> bytes:
-    """Return the text of the node in the text of its entry, where Spack writes it first."""
+def _spelled_node(node: NodeRecord, raw: Raw, location: str, key: str) -> bytes:
+    """Set the parts of a node, and return its text in the text of its entry.
+
+    Spack writes the node first. Raises the errors of ``spell``.
+    """
+    node.parts = ()
     usual = _encoded(node)
-    if bytes(raw).startswith(b'{"spec":%b,' % usual):
+    if node.external is None and bytes(raw).startswith(b'{"spec":%b,' % usual):
         return usual
-    return bytes(msgspec.json.decode(raw, type=_NodeText).spec)
+    text = bytes(msgspec.json.decode(raw, type=_NodeText).spec)
+    spell(node, text, location, key)
+    return text
 
 
 def spell(node: NodeRecord, text: bytes, location: str, key: str) -> None:
@@ -755,14 +760,20 @@ class SpecReader:
             key = ".parameters"
             values = self._decoded(key, Parameters, text)
             self._checked(key, names.check_number, len(values))
-            spelled = [
-                self._checked(f"{key}.{name}", partial(variant_of, name), value)
-                for name, value in values.items()
-            ]
-            stated = [variant for variant in spelled if variant is not None]
+            stated = [*self._stated(key, values)]
             checked = self._checked(key, checked_variants, stated)
             variants = self._variants[text] = checked, spelling.of_parameters(values)
         return variants
+
+    def _stated(self, key: str, values: Parameters) -> Iterator[str]:
+        """Yield the variants and flags that parameters state."""
+        for name, value in values.items():
+            try:
+                variant = variant_of(name, value)
+            except ValueError as error:
+                raise self._wrong(f"{key}.{name}", str(error)) from None
+            if variant is not None:
+                yield variant
 
     def _dependencies(self, raws: Sequence[Raw]) -> tuple[tuple[Dependency, ...], spelling.Parts]:
         self._checked(".dependencies", names.check_number, len(raws))
