@@ -33,14 +33,19 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
-from snapshots.changes.stored_changes import PairCounts
+from snapshots.changes.causes import CauseName
+from snapshots.changes.stored_changes import PairCounts, StoredCause
+from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
-from snapshots.models import utc
+from snapshots.models import CauseKind, utc
 from snapshots.notes.atom import (
     MEDIA_TYPE,
+    Causes,
+    EntryCause,
     EntryStory,
     Feed,
+    entries_in_feed,
     neighbours_in_feed,
     package_feed,
     series_feed,
@@ -50,7 +55,7 @@ from snapshots.sources.reports import Progress
 from snapshots.spack.names import is_name
 from snapshots.texts import nearest_hint, nearest_names, quoted, visible
 from snapshots.timelines.growth import Growth
-from snapshots.timelines.packages import PackageTimeline
+from snapshots.timelines.packages import PackageEntry, PackageTimeline
 
 FEEDS = "feeds"
 """The path of feeds below the root of a server, or below the address of exported files."""
@@ -155,6 +160,49 @@ def _recorded_at(library: Library, neighbours: Neighbours) -> datetime | None:
 
 class NoSuchFeed(Exception):
     """There is no feed at an address; the text states the reason and similar names."""
+
+
+def causes_in_feeds(
+    library: Library,
+    history: History,
+    timelines: Iterable[PackageTimeline],
+    after: str | None = None,
+) -> Mapping[str, Causes]:
+    """Return the main causes of the entries of feeds of packages in a series, by package.
+
+    They are read from the stored history, at once; there are none where it is incomplete.
+    """
+    timelines = list(timelines)
+    series = timelines[0].series if timelines else None
+    entries = {it.name: entries_in_feed(it, after) for it in timelines}
+    pairs = {
+        (name, Pair(entry.base.digest, entry.head.digest)): entry
+        for name, of_package in entries.items()
+        for entry in of_package
+        if entry.base is not None
+    }
+    causes: dict[str, dict[str, list[EntryCause]]] = {name: {} for name in entries}
+    try:
+        stored = library.history_queries.package_causes(history, series, frozenset(pairs))
+    except IncompleteHistory:
+        return causes
+    for (name, pair), entry in pairs.items():
+        causes[name][entry.head.ref] = [
+            EntryCause(_cause_text(library, cause, entry), num_specs)
+            for cause, num_specs in stored[name, pair]
+        ]
+    return causes
+
+
+def _cause_text(library: Library, cause: StoredCause, entry: PackageEntry) -> str:
+    """Return the subject of the only commit that changed the recipe, else the cause's title."""
+    if cause.kind is CauseKind.RECIPE and entry.base is not None:
+        between = library.recipes.between(entry.base, entry.head)
+        reached = between.reached if between else ()
+        commits = [it for it in reached if cause.package in it.packages and not it.is_sweeping]
+        if len(commits) == 1:
+            return commits[0].subject
+    return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
 
 
 class FeedResponse(Response):
@@ -283,7 +331,10 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             reason = f"no revision of {series} has a package {quoted(name)}"
             raise await self._missing(reason, name, self.library.package_names)
         addresses = FeedAddresses.of_server(name)
-        return await self._response(key, lambda: package_feed(timeline, addresses, after))
+        causes = await self.lanes.loading.run(
+            lambda: causes_in_feeds(self.library, history, [timeline], after)[name]
+        )
+        return await self._response(key, lambda: package_feed(timeline, addresses, causes, after))
 
     async def _response(self, key: CacheKey | None, make: Callable[[], Feed]) -> FeedResponse:
         """Return the response with a feed, which is cached if there is a key."""
@@ -409,8 +460,9 @@ def write_all(
         for start in range(0, len(names), _READ_AT_ONCE):
             some = names[start : start + _READ_AT_ONCE]
             timelines = library.history_queries.package_timelines(history, series, some)
+            causes = causes_in_feeds(library, history, timelines.values())
             for name, timeline in timelines.items():
-                document = package_feed(timeline, addresses(name)).xml
+                document = package_feed(timeline, addresses(name), causes[name]).xml
                 num_written += write(folder / series / f"{name}{SUFFIX}", document)
             progress(f"feeds of {series}", start + len(some), len(names))
     return num_written

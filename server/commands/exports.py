@@ -63,7 +63,7 @@ def feed_command(
       no links.
     """
     _require_fitting(series, package, is_all=is_all, output=output)
-    from server.feeds import FeedAddresses, series_document, write_all
+    from server.feeds import FeedAddresses, causes_in_feeds, series_document, write_all
     from snapshots.notes.atom import package_feed
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
@@ -80,7 +80,8 @@ def feed_command(
         document = series_document(opened.library, opened.history, series or "", addresses(None))
     else:
         timeline = opened.package_timeline(package, series or "")
-        document = package_feed(timeline, addresses(package)).xml
+        causes = causes_in_feeds(opened.library, opened.history, [timeline])[package]
+        document = package_feed(timeline, addresses(package), causes).xml
     if output is None:
         click.echo(document.decode(), nl=False)
     else:

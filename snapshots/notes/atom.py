@@ -132,16 +132,36 @@ def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Se
     return sentences
 
 
-def package_title(entry: PackageEntry, name: str) -> Sentence:
+class EntryCause(msgspec.Struct, frozen=True):
+    """A main cause of a package's specs in a revision, and how many it explains.
+
+    ``text`` is the subject of the commit if exactly one changed the recipe, else the cause's title.
+    """
+
+    text: str
+    num_specs: int
+
+
+Causes = Mapping[str, Sequence[EntryCause]]
+"""The main causes by the refs of the entries' revisions, those of most specs first."""
+
+_FEW_CAUSES = 3
+
+
+def package_title(entry: PackageEntry, name: str, causes: Sequence[EntryCause] = ()) -> Sentence:
     """Return the title of the entry of a revision that touched a package."""
     pieces = [Value(name), f": {PACKAGE_KINDS[entry.kind]}"]
+    if causes and not (entry.versions_added or entry.versions_removed):
+        pieces += [" (", Value(causes[0].text), ")"]
     for verb, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
         if versions:
             pieces += [", ", *_versions(versions), f" {verb}"]
     return Sentence(*pieces, " in ", *_revision_title(Neighbours(entry.base, entry.head)))
 
 
-def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
+def package_summary(
+    entry: PackageEntry, name: str, causes: Sequence[EntryCause] = ()
+) -> list[Sentence]:
     """Return the changes that a revision made to a package, in a few sentences."""
     sentences = []
     for verb, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
@@ -156,6 +176,9 @@ def package_summary(entry: PackageEntry, name: str) -> list[Sentence]:
     reasons = [(count, reason_phrase(reason, count)) for reason, count in entry.reasons.items()]
     if reasons:
         sentences.append(Sentence(f"By reason: {_counts_list(reasons)}."))
+    for cause in causes[:_FEW_CAUSES]:
+        specs = counted(cause.num_specs, "spec")
+        sentences.append(Sentence("Cause of ", specs, ": ", Value(cause.text), "."))
     return sentences
 
 
@@ -278,7 +301,15 @@ def series_feed(
     return _feed(addresses, series, None, history.neighbours(series)[::-1], entry, after)
 
 
-def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | None = None) -> Feed:
+def entries_in_feed(timeline: PackageTimeline, after: str | None = None) -> Sequence[PackageEntry]:
+    """Return the entries in a document of a package's feed; raises what ``package_feed`` raises."""
+    page, _ = _page_after(timeline.entries, after)
+    return page
+
+
+def package_feed(
+    timeline: PackageTimeline, addresses: Addresses, causes: Causes, after: str | None = None
+) -> Feed:
     """Return the feed of a package in a series: one entry per revision that touched it.
 
     ``after`` is defined as for ``series_feed``.
@@ -287,7 +318,9 @@ def package_feed(timeline: PackageTimeline, addresses: Addresses, after: str | N
 
     def entry(change: PackageEntry) -> tuple[datetime, Element]:
         neighbours = Neighbours(change.base, change.head)
-        title, summary = package_title(change, name), package_summary(change, name)
+        of_entry = causes.get(change.head.ref, ())
+        title = package_title(change, name, of_entry)
+        summary = package_summary(change, name, of_entry)
         return _entry(addresses, neighbours, series, name, title, summary)
 
     return _feed(addresses, series, name, timeline.entries, entry, after)

@@ -49,7 +49,7 @@ def of_history(history: History, series: str = "develop", **facts: Any) -> Any:
 def of_package(past: HistoryQueries, name: str, series: str = "develop") -> Any:
     """Return the parsed feed of a package; None if the series never had it."""
     timeline = package_timeline(past.rows(), name, series, past.history)
-    return None if timeline is None else read_feed(package_feed(timeline, Somewhere()).xml)
+    return None if timeline is None else read_feed(package_feed(timeline, Somewhere(), {}).xml)
 
 
 @examples(20)
