@@ -11,7 +11,7 @@ the CNCF's distribution project (Bearer), and the documentation of Docker's own 
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, TypeVar
@@ -174,13 +174,23 @@ class Registry:
         manifests = []
         for tag in tags:
             url = self._manifest_url(tag)
-            digest = tag.removesuffix(SUFFIX)[-_HASH_LENGTH:]
-            manifests.append(layouts.SpecManifest(digest, url, f"document {url}"))
+            manifests.append(layouts.SpecManifest(_hash_in(tag), url, f"document {url}"))
         specs, packages, _ = layouts.read_published(
             location, manifests, self._spec_image, self._transport
         )
         names = hashlib.sha256("\n".join(tags).encode())
         return layouts.ListedSpecs(specs, packages, f"sha256:{names.hexdigest()}")
+
+    def listed_hashes(self) -> Set[str]:
+        """Return the hashes of the specs with a tag, regardless of the index.
+
+        The result is empty for a registry that lists no tags.
+        """
+        try:
+            tags = self._all_tags()
+        except SourceError:
+            return frozenset()
+        return {_hash_in(tag) for tag in tags if _SPEC_TAG.fullmatch(tag)}
 
     def packages(self, specs: Iterable[Spec]) -> dict[str, layouts.BinaryPackage]:
         """Return the package of each spec, by hash, from the manifests of their images.
@@ -275,6 +285,10 @@ class Registry:
 
     def _blob_url(self, blob: Descriptor) -> str:
         return f"{self._repository.url}/blobs/{blob.digest}"
+
+
+def _hash_in(tag: str) -> str:
+    return tag.removesuffix(SUFFIX)[-_HASH_LENGTH:]
 
 
 def _package(image: Image, location: str) -> layouts.BinaryPackage:

@@ -8,7 +8,7 @@ contain it.
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 import msgspec
@@ -439,6 +439,55 @@ def _recorded_location(location: str, settings: ReadSettings) -> str:
     return f"{public(location).rstrip('/')}/{layouts.view_index(settings.view)}"
 
 
+class CacheDifference(msgspec.Struct, frozen=True):
+    """The difference between an index and the files of its build cache.
+
+    - location: The location of the index.
+    - num_specs: The number of specs that the index lists.
+    - unlisted: The hashes of specs that the index lacks.
+    - gone: The hashes of specs that it lists although the cache no longer has them.
+    - is_known: Whether the files could be listed.
+    """
+
+    location: str
+    num_specs: int
+    unlisted: Set[str] = frozenset()
+    gone: Set[str] = frozenset()
+    is_known: bool = True
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the index lists exactly the specs of the cache."""
+        return self.is_known and not self.unlisted and not self.gone
+
+    def reasons(self) -> Iterator[str]:
+        """Yield what is wrong with the index, with the number of specs."""
+        if self.unlisted:
+            yield f"lacks {counted(len(self.unlisted), 'spec')} of the cache"
+        if self.gone:
+            yield f"lists {counted(len(self.gone), 'spec')} that the cache no longer has"
+
+
+def compare_with_cache(location: str, settings: ReadSettings, report: Report) -> CacheDifference:
+    """Compare the index of a build cache with the files of the cache.
+
+    Raises SourceError if the location has no index, if its files cannot be listed, and for the
+    errors of reading an index.
+    """
+    with Transport(settings, report, [_origin(location, settings)]) as transport:
+        reading = _Reading(transport, sizes=False)
+        index = reading.locate(location)
+        fetched = reading.fetch(index)
+        if fetched is None:
+            raise SourceError(location, "has no index to compare with the files of the cache")
+        specs, _ = reading.decode(index, fetched)
+        difference = reading.compare(index, specs)
+    if not difference.is_known:
+        reason = "the files of its build cache cannot be listed, so that its index is not compared"
+        raise SourceError(location, f"{reason}; name the folder, bucket or registry of the cache")
+    return difference
+
+
 class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     """A tag of the list at ``listed_in``, with its stacks.
 
@@ -546,6 +595,20 @@ class _Reading:
             )
             merged.add(stack, listed.specs, index, listed.packages)
             return listed.version
+        specs, version = self.decode(index, fetched)
+        if self._lists_caches:
+            difference = self.compare(index, specs)
+            self._num_unlisted += len(difference.unlisted)
+            for reason in difference.reasons():
+                self.report.warn(f"{index.location}: {reason}")
+        packages = registry.packages(specs.in_cache.values()) if registry and self._sizes else {}
+        merged.add(stack, specs, index, packages)
+        return version
+
+    def decode(
+        self, index: layouts.IndexLocation, fetched: layouts.FetchedIndex
+    ) -> tuple[database.IndexSpecs, str]:
+        """Return the specs of an index, and its version. Raises the errors of ``take``."""
         try:
             data, version = fetched.load(self._transport)
             data = text_of(data, index.location, self._transport.settings.max_index_bytes)
@@ -561,27 +624,20 @@ class _Reading:
             raise
         if tags is not None:
             raise _TagList(index.location, tags)
-        del data
-        if self._lists_caches and index.cache is not None and registry is None:
-            self._compare_with_cache(index.location, index.cache, specs)
-        packages = registry.packages(specs.in_cache.values()) if registry and self._sizes else {}
-        merged.add(stack, specs, index, packages)
-        return version
+        return specs, version
 
-    def _compare_with_cache(
-        self, location: str, cache: layouts.BuildCache, specs: database.IndexSpecs
-    ) -> None:
-        """Warn of specs that an index lacks, and of those that it lists but its cache lacks."""
-        hashes = layouts.listed_hashes(cache, self._transport)
+    def compare(self, index: layouts.IndexLocation, specs: database.IndexSpecs) -> CacheDifference:
+        """Return the difference between an index and the files of its cache."""
+        registry = self._registries.get(index)
+        hashes: Set[str] = frozenset()
+        if registry:
+            hashes = registry.listed_hashes()
+        elif index.cache is not None:
+            hashes = layouts.listed_hashes(index.cache, self._transport)
+        listed = specs.in_cache.keys()
         if not hashes:
-            return
-        unlisted, gone = hashes - specs.in_cache.keys(), specs.in_cache.keys() - hashes
-        self._num_unlisted += len(unlisted)
-        if unlisted:
-            self.report.warn(f"{location}: lacks {counted(len(unlisted), 'spec')} of the cache")
-        if gone:
-            reason = f"lists {counted(len(gone), 'spec')} that the cache no longer has"
-            self.report.warn(f"{location}: {reason}")
+            return CacheDifference(index.location, len(listed), is_known=False)
+        return CacheDifference(index.location, len(listed), hashes - listed, listed - hashes)
 
     def snapshot(
         self, location: str, tag: str, merged: MergedIndexes, version: str

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.sources.buildcache.oci import challenges, credentials_for, repository_at, tag_of
-from snapshots.sources.buildcache.reader import is_recognized
+from snapshots.sources.buildcache.reader import compare_with_cache, is_recognized
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login, ReadSettings
 from tests.snapshots.sources.buildcache.indexes import LIBELF
@@ -144,6 +144,21 @@ def test_invalid_manifests(server: Server, manifest: dict[str, Any], reason: str
         snapshots(location, "mysite")
 
 
+def test_index_that_differs_from_the_tags_of_specs(server: Server) -> None:
+    """Specs without a tag are gone; an import warns of as many; no list of tags, no warning."""
+    location = serve(server, "site/cache", [index_image(INDEX), *IMAGES[1:]])
+    report = Report()
+    difference = compare_with_cache(location, QUICK, report)
+    assert (difference.num_specs, len(difference.unlisted), len(difference.gone)) == (3, 0, 1)
+    assert snapshots(location, "mysite", report=report)
+    warning = f"{location}/manifests/index.spack: lists 1 spec that the cache no longer has"
+    assert [text.partition(": ")[2] for text in report.warnings] == [warning.partition(": ")[2]]
+    del server.replies["/v2/site/cache/tags/list?n=1000"]
+    report = Report()
+    assert snapshots(location, "mysite", report=report)
+    assert report.warnings == []
+
+
 def test_image_index_of_one_image(server: Server) -> None:
     """An image index leads to its image, whose manifest has to have the checksum."""
     inner = index_image(INDEX)
@@ -154,7 +169,7 @@ def test_image_index_of_one_image(server: Server) -> None:
     assert LIBELF in by_hash(snapshot)
     assert (snapshot.source.kind, snapshot.source.location) == ("index", location)
     assert snapshot.source.version == digest_of(json.dumps(INDEX).encode())
-    assert server.headers[-2]["Accept"].startswith("application/vnd.oci.image.manifest.v1+json")
+    assert server.headers[-3]["Accept"].startswith("application/vnd.oci.image.manifest.v1+json")
     path = f"/v2/site/cache/manifests/{digest_of(inner.manifest)}"
     server[path] = content(inner.manifest + b" ")
     with pytest.raises(SourceError, match=r"its sha256 is .*, but .*/index\.spack says"):

@@ -11,7 +11,12 @@ from msgspec.structs import replace
 
 from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNeeded
-from snapshots.sources.buildcache.reader import StackIndex, is_recognized, named_stack
+from snapshots.sources.buildcache.reader import (
+    StackIndex,
+    compare_with_cache,
+    is_recognized,
+    named_stack,
+)
 from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
 from tests.snapshots.factories import hash_of
@@ -502,3 +507,15 @@ def test_index_that_differs_from_its_cache(tmp_path: Path) -> None:
         "lacks 2 specs of the cache",
         "lists 1 spec that the cache no longer has",
     ]
+
+
+def test_comparison_with_a_cache_that_has_no_list(server: Server, tmp_path: Path) -> None:
+    """Over plain HTTP, beside no cache, or without an index, it is refused with the reason."""
+    server["/index.json"] = content(text(small_database()))
+    alone = put(tmp_path / "index.json", text(small_database()))
+    for location in (server.at("/index.json"), str(alone)):
+        with pytest.raises(SourceError, match="files of its build cache cannot be listed, so"):
+            compare_with_cache(location, QUICK, Report())
+    put_specs(tmp_path / "cache", small_database())
+    with pytest.raises(SourceError, match="has no index to compare"):
+        compare_with_cache(str(tmp_path / "cache"), QUICK, Report())
