@@ -1,6 +1,7 @@
 """/metrics over HTTP: it is valid for Prometheus, sums several processes, and is bounded."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain
 
 from server.asgi.exchanges import Exchange
-from server.metrics import MAX_LABELS, REFUSED, SECONDS, note
+from server.metrics import MAX_LABELS, REFUSED, SECONDS, note, of_runs
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.runs import Regular, Run, RunKind, RunResult
 from snapshots.program import cachelog_version
 from tests.server.servers import Server, application, serving, until
 from tests.test_metrics_doc import METRICS
@@ -71,8 +73,6 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
     assert (values["cachelog_frames", ""], values["cachelog_revisions", ""]) == (1, 5)
     assert 0 <= values["cachelog_refresh_age_seconds", ""] < 60
     history = Catalog(str(demo_catalog)).require_history()
-    last = max(revision.published_at for revision in history.revisions)
-    assert values["cachelog_last_import_timestamp_seconds", ""] == last.timestamp()
     for name in history.series_names:
         newest = max(revision.taken_at for revision in history.of_series(name)).timestamp()
         assert values["cachelog_newest_revision_timestamp_seconds", name] == newest
@@ -93,7 +93,21 @@ def test_both_formats_have_all_metrics(demo_server: Server) -> None:
         assert answer.headers["content-type"].startswith(expected)
         assert answer.headers["cache-control"] == "no-store"
         names = {name for name, _ in numbers(answer.text, parse)}
-        assert names >= METRICS
+        assert names >= METRICS - {family.name for family in of_runs([])}  # no import is recorded
+
+
+def test_runs_are_shown_by_series_and_source() -> None:
+    """When each was last successful, and whether the last one was."""
+    started = datetime(2026, 3, 30, tzinfo=UTC)
+    good = Run(
+        kind=RunKind.IMPORT, subject="index.json", series=["a", "b"], started_at=started, seconds=60
+    )
+    bad = msgspec.structs.replace(good, result=RunResult.FAILED)
+    succeeded, result = of_runs([Regular(good, good), Regular(bad, good), Regular(bad, None)])
+    assert [sample.labels["series"] for sample in result.samples] == ["a", "b"] * 3
+    assert [sample.value for sample in result.samples] == [1, 1, 0, 0, 0, 0]
+    assert {sample.value for sample in succeeded.samples} == {started.timestamp() + 60}
+    assert len(succeeded.samples) == 4
 
 
 def exchange(**facts: object) -> Exchange:

@@ -115,7 +115,10 @@ def test_binary_for_a_target_is_searched(visit: Visit) -> None:
     visit.click("main a", "Availability by target")
     visit.click("[aria-label=Target] a", "neoverse_v1")
     assert "develop has none since develop 2025-01-13" in visit.visible(".lead").text
-    assert "1 stack gone" in visit.visible("[aria-label='When it was available'] tbody tr").text
+    assert (
+        "1 of a removed stack"
+        in visit.visible("[aria-label='When it was available'] tbody tr").text
+    )
     assert NEWER.hash[:7] in visit.visible("[aria-label='Nearest specs'] tbody tr").text
 
 
