@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.errors import SourceError
 from snapshots.models import ProofCounts, UnprovenReason
 from snapshots.sources.buildcache.database import (
@@ -21,6 +22,7 @@ from snapshots.sources.buildcache.database import (
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests import real_data
+from tests.snapshots.changes.states import compare
 from tests.snapshots.sources.buildcache import rehashing
 from tests.snapshots.sources.buildcache.indexes import edge, entry, node, spec_document
 from tests.snapshots.sources.readings import snapshots
@@ -252,3 +254,24 @@ def test_contradiction_in_another_document(fact: str) -> None:
         documents.add(cmake["hash"], json.dumps(spec_document(cmake, forged)).encode(), "c.json")
     assert caught.value.location == "c.json"
     assert caught.value.key == "spec.nodes[1]"
+
+
+@pytest.mark.parametrize(
+    ("fact", "before", "after"),
+    [("version", "1.0", "6.6.6"), ("variants", ["build_system=generic"], ["~pic"])],
+)
+def test_contradiction_to_an_earlier_revision(fact: str, before: Any, after: Any) -> None:
+    """It is unproven, and the comparison of both revisions tells the hash and the fact as changed.
+
+    A node that is only written again changes nothing.
+    """
+    node = hashed("cmake", arch=SKYLAKE)
+    again = node | {"arch": {**GENERIC, "target": "skylake"}}
+    base, same, head = (read(index(it)) for it in (node, again, again | CONTRADICTIONS[fact]))
+    assert head.unproven == same.unproven == {node["hash"]: UnprovenReason.REWRITTEN}
+    assert not len(compare([*base.in_cache.values()], [*same.in_cache.values()]).specs)
+    comparison = compare([*base.in_cache.values()], [*head.in_cache.values()])
+    (change,) = comparison.specs
+    assert (change.kind, change.hash) == (SpecChangeKind.CHANGED, node["hash"])
+    (field,) = comparison.field_changes(change)
+    assert (field.path, field.before, field.after) == (fact, before, after)
