@@ -166,7 +166,7 @@ def why_command(
     scope: _Scope,
     catalog: str,
 ) -> None:
-    """Print what caused the rebuilds between two revisions.
+    """Print what caused the replacements between two revisions.
 
     Each spec that replaced another has one main cause, so the numbers add up. For a package or a
     hash, the path from each spec to its main cause is printed.

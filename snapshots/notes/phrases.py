@@ -28,10 +28,10 @@ Group = Sequence[sections.CauseEntry]
 
 
 def causes_sentence(rebuilds: sections.Rebuilds) -> Sentence | None:
-    """Return a sentence about the causes of most rebuilds and the reach of the others.
+    """Return a sentence about the causes of most replacements and the reach of the others.
 
     Causes of kind UNKNOWN explain nothing; the number of specs with an unknown cause comes first if
-    these are the majority. Return None if no spec was rebuilt.
+    these are the majority. Return None if no spec replaced another.
     """
     groups, num_unknown = sections.explained(rebuilds.causes)
     clauses = []
@@ -42,10 +42,11 @@ def causes_sentence(rebuilds: sections.Rebuilds) -> Sentence | None:
     return _sentence(clauses) if clauses else None
 
 
-def _unknown(num_unknown: int, num_rebuilt: int) -> str:
-    if num_unknown == num_rebuilt:
-        return "the causes of the rebuilds are unknown"
-    return f"the causes of {num_unknown:,} of {counted(num_rebuilt, 'rebuild')} are unknown"
+def _unknown(num_unknown: int, num_replacements: int) -> str:
+    if num_unknown == num_replacements:
+        return "the causes of the replacements are unknown"
+    of_all = counted(num_replacements, "replacement")
+    return f"the causes of {num_unknown:,} of {of_all} are unknown"
 
 
 def noun_phrase(cause: sections.CauseEntry) -> list[str]:

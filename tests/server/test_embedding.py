@@ -120,7 +120,7 @@ def test_packages_are_searched_and_explained(
     until(lambda: texts(browser, "h1") == [name], "the package is shown", SECONDS)
     assert texts(browser, FIRST)
     browser.find_element(By.LINK_TEXT, "What changed").click()
-    until(lambda: texts(browser, "h1") == ["Why specs were rebuilt"], "why", SECONDS)
+    until(lambda: texts(browser, "h1") == ["What caused the replacements"], "why", SECONDS)
     assert texts(browser, FIRST)
     assert complaints(browser) == []
 

@@ -62,7 +62,7 @@ async function onePackage(name: string): Promise<Child[]> {
 async function changes(): Promise<Child[]> {
   const { compare } = await client.query(Why, {});
   const rows = (compare?.causes?.nodes ?? []).map(({ title, numSpecs }) => [title, numSpecs]);
-  return [element("h1", {}, "Why specs were rebuilt"), table(["Cause", "Specs"], rows)];
+  return [element("h1", {}, "What caused the replacements"), table(["Cause", "Specs"], rows)];
 }
 
 function node(child: Child): Node {

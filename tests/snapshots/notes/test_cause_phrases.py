@@ -249,7 +249,7 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
     rebuilds = rebuilds_of(explanation.causes, explanation.comparison.specs)
     for count, start in (
         (4, "Gettext"),
-        (6, "The causes of 6 of 12 rebuilds are unknown; gettext"),
+        (6, "The causes of 6 of 12 replacements are unknown; gettext"),
     ):
         unknown = an_entry(CauseKind.UNKNOWN, "x", None, None, num_specs=count)
         sentence = causes_sentence(replace(rebuilds, causes=[*rebuilds.causes, unknown]))
@@ -257,7 +257,7 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
         assert plain(sentence).lower().startswith(start.lower())
     alone = causes_sentence(replace(rebuilds, causes=[unknown]))
     assert alone is not None
-    assert plain(alone) == "The causes of the rebuilds are unknown."
+    assert plain(alone) == "The causes of the replacements are unknown."
 
 
 # -- sentences in each markup

@@ -60,7 +60,7 @@ class NotesReader:
 
     def causes(self) -> list[tuple[int, str, int]]:
         """Return the rows of the tables of causes: rebuilt, what, reached."""
-        body = self.sections.get("What caused the rebuilds", "")
+        body = self.sections.get("What caused the replacements", "")
         rows = re.findall(r"^\| ([0-9,]+) \| (.*) \| ([0-9,]+) \|", body, re.M)
         return [(number(a), cause, number(b)) for a, cause, b in rows]
 
@@ -117,7 +117,7 @@ def assert_packages_agree(notes: NotesReader) -> None:
 def assert_causes_agree(notes: NotesReader) -> None:
     """Compare the two numbers of each cause in the table and in the highlights."""
     rows = notes.causes()
-    body = notes.sections.get("What caused the rebuilds", "")
+    body = notes.sections.get("What caused the replacements", "")
     unknown = sum(number(n) for n in re.findall(r"^\| ([0-9,]+) \| not known", body, re.M))
     total = re.search(r"^\| \*\*([0-9,]+)\*\*", body, re.M)
     if total is not None:

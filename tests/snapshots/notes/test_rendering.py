@@ -82,7 +82,7 @@ def test_what_remains(stack: str, remaining: str) -> None:
 def test_unknown_causes() -> None:
     """Without known causes, a sentence with the reason replaces the table."""
     text = as_markdown(log_between([a_spec("1")], [a_spec("2")]))
-    section = text.partition("## What caused the rebuilds\n\n")[2].partition("\n\n## ")[0]
+    section = text.partition("## What caused the replacements\n\n")[2].partition("\n\n## ")[0]
     assert section == (
         "1 spec replaced another.\n\n"
         "The cause of 1 spec is unknown: "
