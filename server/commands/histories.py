@@ -110,7 +110,7 @@ def causes_command(
     limit: Limit,
     catalog: str,
 ) -> None:
-    """Print what caused most rebuilds in a series over time.
+    """Print what caused most replacements in a series over time.
 
     The causes of all its revisions are added up. Each spec that replaced another has one main
     cause, so the numbers add up. Bars show the rebuilds over time, the oldest revision first.
