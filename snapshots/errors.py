@@ -162,10 +162,14 @@ class StackNotFound(RevisionNotFound):
         self.revision = revision
         self.stack = stack
         self.stacks = tuple(stacks)
+        ordered = sorted(stacks)
+        near = texts.nearest_names(stack, ordered)
         reason = f"{revision} has no stack {texts.quoted(stack)}"
         if not stacks:
             reason = f"the source of {revision} does not list stacks"
-        refs = [f"{revision}:{name}" for name in texts.nearest_or_first(stack, sorted(stacks))]
+        elif not near:
+            reason += texts.names_hint(stack, ordered)
+        refs = [f"{revision}:{name}" for name in near]
         super().__init__(f"{revision}:{stack}", reason, refs)
 
 

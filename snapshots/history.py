@@ -15,7 +15,7 @@ from snapshots.errors import AmbiguousRef, InvalidArgument, RevisionNotFound
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, catalog_order, parse_ref, series
 from snapshots.spack.versions import version_key
-from snapshots.texts import legible, nearest_hint, nearest_names, nearest_or_first, short_digest
+from snapshots.texts import legible, names_hint, nearest_names, short_digest
 
 _NEAREST = 3
 _NOT_THERE = "it was removed or pruned from this catalog, or is of another catalog"
@@ -370,13 +370,12 @@ class History:
         stem = name[:_STEM]
         if len(stem) == _STEM:
             close += [short_digest(digest) for digest in self.digests if digest.startswith(stem)]
-        return (close or self.tags)[:_NEAREST]
+        return close[:_NEAREST]
 
 
 def _require_one_of(names: Sequence[str], name: str | None, argument: str, kind: str) -> None:
     if name is not None and name not in names:
-        hint = nearest_hint(nearest_or_first(name, names))
-        raise InvalidArgument(argument, f"there is no {kind} {name!r}{hint}")
+        raise InvalidArgument(argument, f"there is no {kind} {name!r}{names_hint(name, names)}")
 
 
 def _pairs_of(steps: Iterable[Neighbours]) -> list[Pair]:

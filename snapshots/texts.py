@@ -223,29 +223,25 @@ def _escaped(char: str) -> str:
 
 _NUM_NEAREST = 3
 _NUM_FIRST = 5
-_LIKENESS = 0.5
+_LIKENESS = 0.6
+_CONTAINED_MIN = 3
 _LONGEST_NAME = 200
 
 
 def nearest_names(name: str, names: Iterable[str], *, most: int = _NUM_NEAREST) -> list[str]:
-    """Return up to ``most`` of ``names`` that resemble a name, best first, ignoring case.
+    """Return up to ``most`` of ``names`` that resemble a name or contain it, ignoring case.
 
-    Only the beginning of a long name is compared.
+    Those that resemble it come first, best first. Only the beginning of a long name is compared.
     """
+    sought = name[:_LONGEST_NAME].lower()
     spellings: dict[str, list[str]] = {}
     for other in {*names}:
         spellings.setdefault(other.lower(), []).append(other)
-    alike = get_close_matches(name[:_LONGEST_NAME].lower(), spellings, most, _LIKENESS)
+    alike = get_close_matches(sought, spellings, most, _LIKENESS)
+    if len(alike) < most and len(sought) >= _CONTAINED_MIN:
+        containing = {other for other in spellings if sought in other}.difference(alike)
+        alike += sorted(containing, key=lambda other: (len(other), other))
     return [other for lower in alike for other in sorted(spellings[lower])][:most]
-
-
-def nearest_or_first(name: str, names: Iterable[str]) -> list[str]:
-    """Return the names that resemble a name, or the first names if none does.
-
-    Intended for kinds with few names, such as stacks.
-    """
-    few = [*names]
-    return nearest_names(name, few) or few[:_NUM_FIRST]
 
 
 def nearest_hint(nearest: Sequence[str]) -> str:
@@ -253,10 +249,19 @@ def nearest_hint(nearest: Sequence[str]) -> str:
     return f"; nearest: {', '.join(nearest)}" if nearest else ""
 
 
-def absent_name(name: str, nearest: Sequence[str], num_revisions: int = 1) -> str:
+def names_hint(name: str, names: Sequence[str]) -> str:
+    """Return the end of a message that suggests names for a name of a kind with few, as stacks.
+
+    They are the names that resemble it, or, if none does, the first; empty if there are none.
+    """
+    others = f"; there are: {few(names, _NUM_FIRST)}" if names else ""
+    return nearest_hint(nearest_names(name, names)) or others
+
+
+def absent_name(name: str, hint: str, num_revisions: int = 1) -> str:
     """Return the reason why a name is refused that one or two revisions do not have."""
     who = "the revision does not have" if num_revisions == 1 else "neither revision has"
-    return f"{who} {quoted(name)}{nearest_hint(nearest)}"
+    return f"{who} {quoted(name)}{hint}"
 
 
 def http_url(text: str) -> SplitResult | None:

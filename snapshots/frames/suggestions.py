@@ -10,7 +10,7 @@ import numpy as np
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
-from snapshots.texts import absent_name, nearest_names, nearest_or_first
+from snapshots.texts import absent_name, names_hint, nearest_hint, nearest_names
 
 TYPO_MIN = 4
 """Minimum length of a text that may have a typo, because shorter texts resemble too many names."""
@@ -182,8 +182,9 @@ def require_names(
     packages = {name for frame in frames for name in frame.packages}
     stacks = {name for frame in frames for name in frame.stacks.items}
     if package is not None and package not in packages:
-        reason = absent_name(package, nearest_names(package, packages), len(frames))
+        hint = nearest_hint(nearest_names(package, packages))
+        reason = absent_name(package, hint, len(frames))
         raise InvalidArgument(f"{sign}package", reason)
     if stack is not None and stack not in stacks:
-        reason = absent_name(stack, nearest_or_first(stack, sorted(stacks)), len(frames))
+        reason = absent_name(stack, names_hint(stack, sorted(stacks)), len(frames))
         raise InvalidArgument(f"{sign}stack", reason)

@@ -8,7 +8,7 @@ import pytest
 from tests.server.commands import fail
 
 NO_HASH = "HASH: no revision has ever had one that begins with 'zzzz222'"
-NO_SERIES = "--series: there is no series 'nope'; nearest: develop"
+NO_SERIES = "--series: there is no series 'nope'; there are: develop"
 PACKAGE_OR_HASH = "Write a package, or /HASH with the first characters of a hash."
 ONE_PACKAGE = "--target, --stack, --version need a PACKAGE alone."
 PACKAGES_OR_TOP = "Name packages, or use --top N for the largest impacts."
@@ -21,7 +21,7 @@ ERRORS = (
     ("log hdf", "nearest: hdf5"),
     ("log develop", "ever had 'develop'; that is a series (--series develop)"),
     ("log develop-2025-01-05", "that is a tag (--tag develop-2025-01-05)"),
-    ("log --tag v9", "--tag: there is no tag 'v9'; nearest: "),
+    ("log --tag v9", "--tag: there is no tag 'v9'; there are: "),
     ("log --series dev", "--series: there is no series 'dev'; nearest: develop"),
     ("log /zzzz222", NO_HASH),
     ("log hdf55 --version 1", "PACKAGE: no revision has ever had 'hdf55'; nearest: hdf5"),
@@ -31,7 +31,7 @@ ERRORS = (
     ("show /zzzz222", NO_HASH),
     ("show hdf5 --series nope", NO_SERIES),
     ("packages --stack e4", "--stack: the revision does not have 'e4'"),
-    ("revisions --tag nope", "--tag: there is no tag 'nope'; nearest: develop"),
+    ("revisions --tag nope", "--tag: there is no tag 'nope'; there are: "),
     ("diff devlop develop", "no revision 'devlop': there is no tag devlop; nearest: develop"),
     (
         "diff develop '~'",

@@ -125,8 +125,8 @@ def test_tags_take_precedence_over_digests() -> None:
     [
         ("develpo", "there is no tag develpo; nearest: develop"),
         ("v0.22", "there is no tag v0.22; nearest: v0.22.0"),
-        ("zzz", "there is no tag zzz; nearest: develop, v0.22.0, v0.21.2"),
-        ("3", "there is no tag 3; nearest: develop, v0.22.0, v0.21.2"),
+        ("zzz", "there is no tag zzz"),
+        ("3", "there is no tag 3"),
         (
             "develop@2025-01-05",
             "the first of develop is of 2025-01-06; nearest: develop@2025-01-06",

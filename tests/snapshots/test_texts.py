@@ -120,12 +120,35 @@ def test_distinct_prefixes(digests: list[str], shown: list[str]) -> None:
         ("HDF", ["hdf5", "HDF5", "zlib"], ["HDF5", "hdf5"]),
         ("zlib", ["openmpi"], []),
         ("zlib", [], []),
+        ("v0.23", ["releases/v0.23", "releases/v0.22"], ["releases/v0.23"]),
+        ("nope", ["developer-tools", "developer-tools-darwin", "node-js"], []),
+        ("e4s", ["mesa", "less", "petsc"], []),
+        ("e5s", ["e4s", "e4s-oneapi", "hep"], ["e4s"]),
+        ("ml", ["html-tidy"], []),
+        ("develop-2025-01-13", ["hep", "develop-2025-01-12"], ["develop-2025-01-12"]),
     ],
 )
 def test_nearest_names(name: str, names: list[str], nearest: list[str]) -> None:
-    """At most three distinct names, best first; only the beginning of a long name counts."""
+    """At most three distinct names: similar ones, best first, then those that contain the name.
+
+    Only the beginning of a long name counts.
+    """
     assert texts.nearest_names(name, names) == nearest
     assert texts.nearest_names(name, names, most=1) == nearest[:1]
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "hint"),
+    [
+        ("e5s", ["e4s", "hep"], "; nearest: e4s"),
+        ("none", ["e4s", "hep"], "; there are: e4s, hep"),
+        ("none", [*"abcdefg"], "; there are: a, b, c, d, e and 2 more"),
+        ("none", [], ""),
+    ],
+)
+def test_names_hint(name: str, names: list[str], hint: str) -> None:
+    """Only names that resemble the name are called nearest."""
+    assert texts.names_hint(name, names) == hint
 
 
 @given(st.lists(st.integers(min_value=0, max_value=10**6), max_size=50))

@@ -29,7 +29,7 @@ from snapshots.recipes.commits import Between, Recipes, RecipesOrigin, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.recipes.repository import open_recipes
 from snapshots.sources import lock_files
-from snapshots.texts import counted, nearest_hint, nearest_or_first, quoted
+from snapshots.texts import counted, names_hint, quoted
 
 FORMAT = 1
 """The version of the document that ``plan --json`` prints."""
@@ -90,8 +90,8 @@ def plan(
         roots += locked.roots
     computed = opened.library.plan(side.content, stack_locks)
     for stack in computed.unknown_stacks():
-        nearest = nearest_or_first(stack, sorted(computed.known_stacks))
-        note(f"{side.name} has no stack {quoted(stack)}{nearest_hint(nearest)}")
+        hint = names_hint(stack, sorted(computed.known_stacks))
+        note(f"{side.name} has no stack {quoted(stack)}{hint}")
     head = FileInfo(
         **msgspec.structs.asdict(computed.content.summary()),
         source=Source(

@@ -37,6 +37,7 @@ from snapshots.texts import (
     absent_name,
     counted,
     few,
+    nearest_hint,
     nearest_names,
     short_hash,
     shortened,
@@ -357,8 +358,8 @@ def print_impact(
     named = [*dict.fromkeys(packages)] if touched is None else touched.packages
     absent = [name for name in named if name not in known]
     if absent and touched is None:
-        nearest = nearest_names(absent[0], known)
-        raise InvalidArgument("PACKAGE", absent_name(absent[0], nearest))
+        hint = nearest_hint(nearest_names(absent[0], known))
+        raise InvalidArgument("PACKAGE", absent_name(absent[0], hint))
     present = [name for name in named if name in known]
     counts = later = None
     if scope.has_dependencies:

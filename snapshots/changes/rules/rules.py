@@ -982,8 +982,8 @@ def _require_stack(rule: Rule, context: measures.RuleContext) -> None:
             reason = f"{silent} does not list stacks, so nothing can be checked"
             raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
         return
-    nearest = texts.nearest_or_first(stack, sorted(stacks))
-    reason = texts.absent_name(stack, nearest, 1 if base is None else 2)
+    hint = texts.names_hint(stack, sorted(stacks))
+    reason = texts.absent_name(stack, hint, 1 if base is None else 2)
     raise RuleUnusable(rule.name, "stack", reason, line=rule.line)
 
 
