@@ -1,27 +1,18 @@
-"""The command line: registers the commands, and translates errors to one line and an exit code.
+"""The command line: names the commands, and translates errors to one line and an exit code.
 
-Commands import their dependencies when they run, so that help and completion respond quickly.
+A command is imported when it is called, and its dependencies when it runs, so that help and
+completion respond quickly.
 """
 
 import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
-from server.commands import (
-    checks,
-    comparisons,
-    exports,
-    histories,
-    imports,
-    lookups,
-    maintenance,
-    questions,
-    runs,
-    service,
-)
 from server.terminal import console
 from server.terminal.parameters import CommandGroup
 from snapshots.errors import ForeignPackage
@@ -36,7 +27,80 @@ UNREAD = 141
 """The exit code if the reader of the output has closed it, as of programs ended by SIGPIPE."""
 
 
-class _Commands(CommandGroup):
+_GROUPS = {
+    "Find": {
+        "revisions": "lookups",
+        "tags": "lookups",
+        "packages": "lookups",
+        "stacks": "lookups",
+        "show": "lookups",
+        "find": "lookups",
+        "check": "checks",
+        "holes": "questions",
+    },
+    "Explain": {
+        "log": "histories",
+        "diff": "comparisons",
+        "why": "comparisons",
+        "blame": "histories",
+        "causes": "histories",
+        "twins": "questions",
+        "impact": "questions",
+        "plan": "checks",
+    },
+    "Publish": {
+        "import": "imports",
+        "gate": "checks",
+        "notes": "comparisons",
+        "feed": "exports",
+        "export-site": "exports",
+        "serve": "service",
+    },
+    "Operate": {
+        "status": "runs",
+        "upkeep": "runs",
+        "remove": "maintenance",
+        "prune": "maintenance",
+        "vacuum": "maintenance",
+        "verify": "maintenance",
+        "history": "histories",
+        "recipes": "histories",
+        "backup": "maintenance",
+        "restore": "maintenance",
+        "keep-list": "maintenance",
+    },
+    "Other": {
+        "demo": "imports",
+        "export-schema": "service",
+        "completion": "service",
+    },
+}
+"""The commands by what they are for, in the order of ``cachelog --help``, and their modules."""
+
+
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name; the module of one is imported when the command is looked up.
+
+    So that a command starts without the modules of the others.
+    """
+
+    def __init__(self) -> None:
+        groups = _GROUPS.values()
+        self._modules = {name: module for group in groups for name, module in group.items()}
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = import_module(f"server.commands.{self._modules[name]}")
+        command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+class _CommandLine(CommandGroup):
     """Lists commands by what they are for; exits without a traceback on Ctrl+C."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
@@ -48,8 +112,8 @@ class _Commands(CommandGroup):
             with formatter.section(heading):
                 formatter.write_dl(
                     [
-                        (str(command.name).ljust(width), command.get_short_help_str(limit=80))
-                        for command in commands
+                        (name.ljust(width), self.commands[name].get_short_help_str(limit=80))
+                        for name in commands
                     ]
                 )
 
@@ -66,7 +130,11 @@ class _Commands(CommandGroup):
             raise SystemExit(UNREAD) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_CommandLine,
+    commands=_Commands(),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(
     package_name="cachelog", message="%(prog)s %(version)s", help="Print the version and exit."
 )
@@ -80,61 +148,6 @@ def cachelog(ctx: click.Context) -> None:
     # https://no-color.org; TERM is "dumb" for terminals without colours.
     has_no_colour = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     ctx.color = False if has_no_colour else None
-
-
-_GROUPS: dict[str, tuple[click.Command, ...]] = {
-    "Find": (
-        lookups.revisions_command,
-        lookups.tags_command,
-        lookups.packages_command,
-        lookups.stacks_command,
-        lookups.show_command,
-        lookups.find_command,
-        checks.check_command,
-        questions.holes_command,
-    ),
-    "Explain": (
-        histories.log_command,
-        comparisons.diff_command,
-        comparisons.why_command,
-        histories.blame_command,
-        histories.causes_command,
-        questions.twins_command,
-        questions.impact_command,
-        checks.plan_command,
-    ),
-    "Publish": (
-        imports.import_command,
-        checks.gate_command,
-        comparisons.notes_command,
-        exports.feed_command,
-        exports.export_site_command,
-        service.serve_command,
-    ),
-    "Operate": (
-        runs.status_command,
-        runs.upkeep_command,
-        maintenance.remove_command,
-        maintenance.prune_command,
-        maintenance.vacuum_command,
-        maintenance.verify_command,
-        histories.history_group,
-        histories.recipes_command,
-        maintenance.backup_command,
-        maintenance.restore_command,
-        maintenance.keep_list_command,
-    ),
-    "Other": (
-        imports.demo_command,
-        service.export_schema_command,
-        service.completion_command,
-    ),
-}
-"""The commands by what they are for, in the order of ``cachelog --help``."""
-
-for _commands in _GROUPS.values():
-    for _command in _commands:
-        cachelog.add_command(_command)
 
 
 def main() -> None:

@@ -131,11 +131,11 @@ def causes_command(
 
 
 @click.group("history", cls=parameters.CommandGroup)
-def history_group() -> None:
+def history_command() -> None:
     """Complete the stored history."""
 
 
-@parameters.catalog_command("fill", group=history_group)
+@parameters.catalog_command("fill", group=history_command)
 def fill_command(
     *,
     series: Series,
