@@ -10,7 +10,6 @@ import resource
 import shutil
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from functools import cache, partial
 from heapq import nlargest
 from itertools import islice
@@ -33,7 +32,6 @@ from server.graphql.execution import Execution
 from server.watch import CatalogWatch, in_background
 from snapshots.catalog.library import Library
 from snapshots.catalog.runs import Regular
-from snapshots.errors import CatalogError
 from snapshots.history import History
 from snapshots.program import cachelog_version
 
@@ -209,8 +207,7 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
         catalog = self.watch.catalog
         yield from of_catalog(catalog.history)
         yield from of_disk(catalog.location)
-        with suppress(CatalogError):
-            yield from of_runs(catalog.runs.regular(datetime.now(UTC)))
+        yield from of_runs(self.watch.runs)
 
 
 def of_catalog(history: History) -> Iterator[Metric]:
@@ -259,8 +256,10 @@ def of_runs(runs: Iterable[Regular]) -> Iterator[Metric]:
 
 
 def of_disk(location: str) -> Iterator[Metric]:
-    """Yield the size of the disk of a catalog in a folder, and how much of it is free."""
+    """Yield the size of a catalog in a folder, that of its disk, and how much of it is free."""
     with suppress(OSError):
+        files = (path.stat().st_size for path in Path(location).rglob("*") if path.is_file())
+        yield GaugeMetricFamily("cachelog_catalog_bytes", "Size of the catalog.", sum(files))
         disk = shutil.disk_usage(location)
         yield GaugeMetricFamily("cachelog_disk_bytes", "Size of the catalog's disk.", disk.total)
         yield GaugeMetricFamily(

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from starlette.requests import Request
@@ -13,6 +15,7 @@ from starlette.responses import JSONResponse
 from schema.errors import incident
 from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.history_queries import prepare
+from snapshots.catalog.runs import Regular
 from snapshots.errors import CatalogError
 from snapshots.texts import counted
 
@@ -34,6 +37,9 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
+_RUNS_SECONDS = 30.0
+
+
 class CatalogWatch:
     """Checks a catalog for new revisions, with a pause of some ``seconds``.
 
@@ -52,6 +58,9 @@ class CatalogWatch:
         self._seconds = seconds
         self._last_read = time.monotonic()
         self._is_out = False
+        self._runs_read = -inf
+        self.runs: Sequence[Regular] = ()
+        """What runs again and again, as of less than a minute ago."""
 
     @property
     def problem(self) -> str | None:
@@ -98,6 +107,10 @@ class CatalogWatch:
             self._is_out, self._problem = False, None
         finally:
             self._began = None
+        if time.monotonic() - self._runs_read > _RUNS_SECONDS:
+            self._runs_read = time.monotonic()
+            with suppress(CatalogError):  # a check that fails has said so
+                self.runs = self.catalog.runs.regular(datetime.now(UTC))
 
     def _prepare(self) -> None:
         # The first comparison of two specs would otherwise block other requests during this import.
@@ -121,14 +134,14 @@ async def ready(watch: CatalogWatch, _request: Request) -> JSONResponse:
     A server that has not read it yet answers 503.
     """
     revisions, problem = len(watch.catalog.history.revisions), watch.problem
-    if problem is None:
-        return JSONResponse({"status": "ready", "revisions": revisions})
-    if not revisions:
+    if problem is not None and not revisions:
         return JSONResponse({"status": "not ready", "reason": problem}, status_code=503)
-    age = round(watch.age)
-    return JSONResponse(
-        {"status": "stale", "reason": problem, "seconds": age, "revisions": revisions}
-    )
+    body: dict[str, Any] = {"status": "ready", "revisions": revisions}
+    if problem is not None:
+        body |= {"status": "stale", "reason": problem, "seconds": round(watch.age)}
+    if failing := [it.last for it in watch.runs if not it.last.result.is_success]:
+        body["failing"] = [f"{run.kind} {run.subject}".strip() for run in failing]
+    return JSONResponse(body)
 
 
 async def live(_request: Request) -> JSONResponse:

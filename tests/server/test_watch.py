@@ -2,15 +2,20 @@
 
 import asyncio
 import logging
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+import orjson
 import pytest
+from starlette.requests import Request
 
 from server import watch as watching
-from server.watch import CatalogWatch
+from server.watch import CatalogWatch, ready
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.runs import Run, RunKind, RunResult
 from snapshots.errors import CatalogError
+from tests.snapshots.factories import a_snapshot, a_spec, day
 
 
 @pytest.fixture
@@ -95,3 +100,21 @@ def test_looks_until_the_end(
     asyncio.run(run())
     (message,) = caplog.messages
     assert message.endswith("division by zero")
+
+
+def test_failing_runs_are_listed(tmp_path: Path) -> None:
+    """With those that are ready, until the next success."""
+    catalog = Catalog(str(tmp_path))
+    catalog.publish([a_snapshot([a_spec("a")], "develop", day(0))])
+    now = datetime.now(UTC)
+    for hours in (3, 2):
+        run = Run(
+            kind=RunKind.IMPORT, subject="index.json", started_at=now - timedelta(hours=hours)
+        )
+        run.result = RunResult.FAILED
+        catalog.runs.add(run)
+    watch = CatalogWatch(Catalog(str(tmp_path)), seconds=3_600)
+    watch.look()
+    response = asyncio.run(ready(watch, Request({"type": "http"})))
+    body = orjson.loads(response.body)
+    assert body == {"status": "ready", "revisions": 1, "failing": ["import index.json"]}
