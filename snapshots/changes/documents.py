@@ -27,7 +27,7 @@ from snapshots.changes.pairings import FieldChange
 from snapshots.changes.sides import Side, became_dependencies, differ_in
 from snapshots.frames.columns import Arrays
 from snapshots.models import CauseKind
-from snapshots.spack.notation import COMPILER_FLAGS
+from snapshots.spack.notation import COMPILER_FLAGS, recorded_value
 
 EXTERNAL_FACTS = ("external_path", "external_modules", "external_attributes")
 _CONTENT = ("patches", "build_spec")
@@ -234,7 +234,7 @@ def _usual(part: str, values: Values) -> str | None:
         if variant in (f"+{name}", f"~{name}"):
             return json.dumps(variant[0] == "+")
         if name and variant.startswith(f"{name}="):
-            text = variant.removeprefix(f"{name}=").strip("'\"")
+            text = recorded_value(variant.removeprefix(f"{name}="))
             if name in COMPILER_FLAGS:
                 return json.dumps(text.split(" "))
             return json.dumps(text.split(",") if "," in text else text)

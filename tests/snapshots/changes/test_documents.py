@@ -234,3 +234,18 @@ def test_any_change_is_named(seed: int, node: Node) -> None:
     # Without a counterpart, as for another architecture, there is no cause.
     assert all(name.kind is not CauseKind.UNKNOWN for name in names)
     assert all(name.kind is not CauseKind.FORMAT or name.before or name.after for name in names)
+
+
+@pytest.mark.parametrize("flag", ['-DX="ab"', "-DX='a'", "-DX"])
+def test_a_flag_with_quotes_written_as_a_text(flag: str) -> None:
+    """The usual spelling that it is compared with has the quotes that are part of the flag."""
+    base, head = (changed(APP, "parameters/ldflags", value) for value in ([flag], flag))
+    title = f"app is written otherwise: ldflags={json.dumps([flag])} → ldflags={json.dumps(flag)}"
+    assert titles([EXTERNAL, base], [EXTERNAL, head]) == {title: (1, 1)}
+
+
+def test_flags_are_a_list() -> None:
+    """One flag with a space is another value than two flags, though Spack prints both alike."""
+    base, head = (changed(APP, "parameters/ldflags", value) for value in (["-a b"], ["-a", "b"]))
+    title = 'app ldflags=["-a b"] → ldflags=["-a", "b"]'
+    assert titles([EXTERNAL, base], [EXTERNAL, head]) == {title: (1, 1)}
