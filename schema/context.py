@@ -231,9 +231,10 @@ class Context:
         """
         return self._loaded(self.library.twins, (info.digest, stack, package))
 
-    def names(self, info: RevisionInfo) -> Suggestions:
-        """Return the names in a revision, for suggestions."""
-        return self._loaded(self.library.names, info.digest)
+    def names(self, revisions: Iterable[RevisionInfo]) -> Suggestions:
+        """Return the names in some revisions, for suggestions; see ``merged_names``."""
+        digests = dict.fromkeys(info.digest for info in revisions)
+        return self._loaded(self.library.names, tuple(digests))
 
     def compare(self, base: SideInfo, head: SideInfo) -> Comparison:
         """Return the comparison of two sides' contents, which takes some 10 ms even if both are

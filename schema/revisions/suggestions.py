@@ -17,6 +17,7 @@ from snapshots.catalog.library import names_of_history
 from snapshots.errors import AmbiguousHash, CachelogError, InvalidArgument
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
+from snapshots.models import RevisionInfo
 from snapshots.spack.names import is_name
 from snapshots.texts import counted, day, shortened
 
@@ -38,8 +39,9 @@ SUGGEST = (
     "characters. Equally similar names are ordered by kind (packages, stacks, series, tags, "
     "...), then the most used first. They are followed by hashes that start with the text, if it "
     f"has at least {HASH_MIN} characters. Versions are suggested for a text such as `hdf5@1`. "
-    "Names and hashes are those of the revision that `ref` names; by default, of the newest "
-    "revision of the main series."
+    "Names and hashes are those of the revision that `ref` names. Without `ref`, names are those "
+    "of the newest revision of every series, each with its number of specs in the first series "
+    "that has it, the main one before the others; hashes are those of the main series."
 )
 
 _LONGEST = 200
@@ -88,25 +90,35 @@ def suggest_field(
     relay.check_size("first", first, SUGGESTED_MAX)
     context = info.context
     history = context.changing_history()
-    loaded = context.load(context.resolve(ref))
+    info_of_ref = context.resolve(ref)
+    revisions = [info_of_ref] if ref is not None else _newest(history)
     text = shortened(text.strip(), _LONGEST)
     among = frozenset(SuggestionKind if kinds is None else kinds)
-    ranked = context.names(loaded.info).like(text, among, first)
+    ranked = context.names(revisions).like(text, among, first)
     ranked += names_of_history(history).like(text, among, first)
     ranked = [each for each in ranked if each[0] < TYPO] or ranked
     ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # stable within a kind
     chosen = [name for _, name in ranked[:first]]
     if SuggestionKind.HASH in among:
+        loaded = context.load(info_of_ref)
         chosen += _hashes(loaded, text, first - len(chosen))
+    tags = {revision.digest: revision.tag for revision in reversed(revisions)}
     return [
         SuggestionType(
             kind=name.kind,
             value=name.value,
-            detail=_detail(name, loaded, history),
-            url=_url(name.kind, name.value, ref, loaded.info.tag),
+            detail=_detail(name, history),
+            url=_url(name.kind, name.value, ref, tags.get(name.content, "")),
         )
         for name in chosen
     ]
+
+
+def _newest(history: History) -> list[RevisionInfo]:
+    """Return the newest revision of every series, that of the main series first."""
+    main = history.main_series
+    names = sorted(history.series_names, key=lambda name: name != main)
+    return [history.of_series(name)[0] for name in names]
 
 
 _HASH = re.compile(r"/?[a-z2-7]{7,32}|/[a-z2-7]{1,32}", re.IGNORECASE)
@@ -143,11 +155,11 @@ def destination_field(
     if "~" in text or "@" in text:
         with suppress(CachelogError):
             return _path("r", history.resolve(text).ref)
-    for name in history.series_names:
-        newest = history.of_series(name)[0]
-        similar = context.names(newest).like(text, {SuggestionKind.STACK}, 1)
-        if any(stack.value == text for _, stack in similar):
-            return _path("r", newest.tag, "stacks", text)
+    newest = _newest(history)
+    for _, stack in context.names(newest).like(text, {SuggestionKind.STACK}, 1):
+        if stack.value == text:
+            tag = next(info.tag for info in newest if info.digest == stack.content)
+            return _path("r", tag, "stacks", text)
     recipes = context.catalog.recipes
     commits = recipes.commits(text.lower()) if _OID.fullmatch(text) else []
     if match := _PULL_REQUEST.fullmatch(text):
@@ -166,26 +178,24 @@ def _hashes(loaded: LoadedRevision, text: str, most: int) -> Iterator[Suggestion
     prefix = text.removeprefix("/").lower()
     if len(prefix) < HASH_MIN or most <= 0:
         return
-    hashes = loaded.frame.hashes
-    for row in hashes.with_prefix(prefix)[:most].tolist():
-        yield Suggestion(SuggestionKind.HASH, hashes.at(row), 1)
+    frame = loaded.frame
+    for row in frame.hashes.with_prefix(prefix)[:most].tolist():
+        spec = frame.spec(row)
+        title = f"{spec.name}@{spec.version}"
+        yield Suggestion(SuggestionKind.HASH, spec.hash, 1, title, loaded.info.digest)
 
 
-def _detail(suggestion: Suggestion, loaded: LoadedRevision, history: History) -> str:
-    frame, value = loaded.frame, suggestion.value
+def _detail(suggestion: Suggestion, history: History) -> str:
     match suggestion.kind:
         case SuggestionKind.SERIES:
             return counted(suggestion.count, "revision")
         case SuggestionKind.TAG:
-            newest = history.of_tag(value)[0]
+            newest = history.of_tag(suggestion.value)[0]
             return f"{counted(newest.num_specs, 'spec')}, of {day(newest.taken_at)}"
         case SuggestionKind.HASH:
-            row = frame.hashes.find(value)
-            spec = frame.spec(row)  # type: ignore[arg-type] # it was found in there
-            return f"{spec.name}@{spec.version}"
+            return suggestion.newest
         case SuggestionKind.PACKAGE:
-            newest_version = frame.version.present(frame.rows_of(value) or slice(0))[-1]
-            return f"{newest_version}, {counted(suggestion.count, 'spec')}"
+            return f"{suggestion.newest}, {counted(suggestion.count, 'spec')}"
     return counted(suggestion.count, "spec")
 
 

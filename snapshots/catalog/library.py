@@ -38,7 +38,13 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import HashSet
 from snapshots.frames.queries import UnknownName, unknown_names
-from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions, names_of
+from snapshots.frames.suggestions import (
+    Suggestion,
+    SuggestionKind,
+    Suggestions,
+    merged_names,
+    names_of,
+)
 from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
@@ -51,7 +57,7 @@ COMPARISON_BYTES = 128 << 20
 RETURNED_BYTES = 16 << 20
 HOLES_BYTES = 8 << 20
 TWINS_BYTES = 96 << 20
-NAMES_BYTES = 16 << 20
+NAMES_BYTES = 64 << 20
 HASH_SET_BYTES = 96 << 20
 
 Key = TypeVar("Key", bound=Hashable)
@@ -166,9 +172,7 @@ class Library:
             HOLES_BYTES,
         )
         self.twins = SharedCache(self._find_twins, TWINS_BYTES)
-        self.names = SharedCache[str, Suggestions](
-            lambda digest: Suggestions(names_of(self.frames.get(digest))), NAMES_BYTES
-        )
+        self.names = SharedCache(self._make_names, NAMES_BYTES)
         self.hash_sets = SharedCache[str, HashSet](
             lambda digest: HashSet(catalog.hashes(digest)), HASH_SET_BYTES
         )
@@ -273,6 +277,13 @@ class Library:
         if package is not None:
             mask &= frame.package.among([package])[frame.package.codes]
         return Twins(Side(frame, self.dependencies.get(digest)), mask)
+
+    def _make_names(self, digests: tuple[str, ...]) -> Suggestions:
+        """Return the names in the contents with some digests; see ``merged_names``."""
+        if len(digests) != 1:
+            return merged_names(self.names.get((digest,)) for digest in digests)
+        (digest,) = digests
+        return Suggestions(names_of(self.frames.get(digest), digest))
 
     def _find_returned(
         self, earlier: history_queries.EarlierContents

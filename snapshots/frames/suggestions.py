@@ -53,11 +53,17 @@ class SuggestionKind(Enum):
 
 
 class Suggestion(msgspec.Struct, frozen=True):
-    """A name, with the number of specs that have it, or of revisions for a series or tag."""
+    """A name, with the number of specs that have it, or of revisions for a series or tag.
+
+    - newest: The newest version of a package, or NAME@VERSION of a hash; empty for other kinds.
+    - content: The digest of the content whose specs are counted; empty for a series or tag.
+    """
 
     kind: SuggestionKind
     value: str
     count: int
+    newest: str = ""
+    content: str = ""
 
 
 class Suggestions:
@@ -146,14 +152,30 @@ def _usage(name: Suggestion) -> tuple[int, int, str]:
 _ORDER = {kind: place for place, kind in enumerate(SuggestionKind)}
 
 
-def names_of(frame: Frame) -> Iterator[Suggestion]:
+def merged_names(parts: Iterable[Suggestions]) -> Suggestions:
+    """Return the names of all parts; one that several have is that of the first of them."""
+    merged: dict[tuple[SuggestionKind, str], Suggestion] = {}
+    for part in parts:
+        for name in part.names:
+            merged.setdefault((name.kind, name.value), name)
+    return Suggestions(merged.values())
+
+
+def names_of(frame: Frame, content: str) -> Iterator[Suggestion]:
     """Yield the names that a frame's specs have, each with the number of specs.
 
-    The name of a version includes its package: ``hdf5@1.14.3``.
+    ``content`` is the digest of the specs. The name of a version includes its package:
+    ``hdf5@1.14.3``.
     """
+    versions = frame.version.values
+    codes = frame.package.codes.astype(np.int64) * len(versions) + frame.version.codes
+    each, num_specs = np.unique(codes, return_counts=True)
+    pairs_of_codes = [divmod(code, len(versions)) for code in each.tolist()]
+    newest = dict(pairs_of_codes)  # the codes of versions are in their order
     counts = np.diff(frame.starts).tolist()
-    for package, count in zip(frame.packages, counts, strict=True):
-        yield Suggestion(SuggestionKind.PACKAGE, package, count)
+    for code, (package, count) in enumerate(zip(frame.packages, counts, strict=True)):
+        version = versions[newest[code]]
+        yield Suggestion(SuggestionKind.PACKAGE, package, count, version, content)
     for kind, pairs in (
         (SuggestionKind.STACK, frame.stacks.item_counts(slice(None))),
         (SuggestionKind.COMPILER, frame.compiler.counts(slice(None))),
@@ -162,14 +184,10 @@ def names_of(frame: Frame) -> Iterator[Suggestion]:
     ):
         for value, count in pairs:
             if value and value != ROOT_STACK:
-                yield Suggestion(kind, value, count)
-    versions = frame.version.values
-    codes = frame.package.codes.astype(np.int64) * len(versions) + frame.version.codes
-    each, num_specs = np.unique(codes, return_counts=True)
-    for code, count in zip(each.tolist(), num_specs.tolist(), strict=True):
-        package, version = divmod(code, len(versions))
-        value = f"{frame.packages[package]}@{versions[version]}"
-        yield Suggestion(SuggestionKind.VERSION, value, count)
+                yield Suggestion(kind, value, count, content=content)
+    for (code, number), count in zip(pairs_of_codes, num_specs.tolist(), strict=True):
+        value = f"{frame.packages[code]}@{versions[number]}"
+        yield Suggestion(SuggestionKind.VERSION, value, count, content=content)
 
 
 def require_names(

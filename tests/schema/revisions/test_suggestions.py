@@ -20,7 +20,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         a_spec("2", name="hdf5", version="1.14.3", stacks=("e4s",), variants=("+mpi",)),
         a_spec("3", name="hdf", version="4.2", compiler="gcc@13.2.0"),
     ]
-    older = [a_spec("4", name="hdfview", version="3")]
+    older = [
+        a_spec("4", name="hdfview", version="3", stacks=("old-stack",)),
+        a_spec("5", name="hdf5", version="9", stacks=("old-stack",)),
+    ]
     return published(
         tmp_path_factory.mktemp("catalog"),
         a_snapshot(specs[:2], "develop", taken_at=day(1)),
@@ -43,6 +46,7 @@ def suggested(world: World, text: str, **variables: Any) -> list[tuple[str, str,
             [
                 ("PACKAGE", "hdf", "4.2, 1 spec", "/packages/hdf"),
                 ("PACKAGE", "hdf5", "1.14.3, 2 specs", "/packages/hdf5"),
+                ("PACKAGE", "hdfview", "3, 1 spec", "/packages/hdfview"),
             ],
         ),
         ("e4", [("STACK", "e4s", "3 specs", "/r/develop/stacks/e4s")]),
@@ -51,7 +55,7 @@ def suggested(world: World, text: str, **variables: Any) -> list[tuple[str, str,
             [
                 ("SERIES", "develop", "2 revisions", "/series/develop"),
                 ("SERIES", "develop-DATE", "1 revision", "/series/develop-DATE"),
-                ("TAG", "develop-2025-01-01", "1 spec, of 2025-01-08", "/r/develop-2025-01-01"),
+                ("TAG", "develop-2025-01-01", "2 specs, of 2025-01-08", "/r/develop-2025-01-01"),
             ],
         ),
         (
@@ -64,11 +68,24 @@ def suggested(world: World, text: str, **variables: Any) -> list[tuple[str, str,
         (f"/{HASH[:9]}", [("HASH", HASH, "hdf@4.2", f"/r/develop/specs/{HASH}")]),
         (HASH[:2], []),
         ("", []),
-        ("hdfview", []),
+        ("hdfview", [("PACKAGE", "hdfview", "3, 1 spec", "/packages/hdfview")]),
+        ("old-s", [("STACK", "old-stack", "2 specs", "/r/develop-2025-01-01/stacks/old-stack")]),
+        (
+            "hdfview@3",
+            [
+                (
+                    "VERSION",
+                    "hdfview@3",
+                    "1 spec",
+                    "/r/develop-2025-01-01/packages/hdfview?versions=3",
+                )
+            ],
+        ),
+        (f"/{hash_of('4')[:9]}", []),
     ],
 )
 def test_suggestions(world: World, text: str, expected: list[Any]) -> None:
-    """Of the newest revision of develop: each kind with a detail and its page."""
+    """Of the newest revision of each series, first of develop: each kind with a detail and page."""
     assert suggested(world, text) == expected
 
 

@@ -9,6 +9,7 @@ from snapshots.frames.suggestions import (
     SuggestionKind,
     Suggestions,
     is_one_typo,
+    merged_names,
     names_of,
     words,
 )
@@ -100,6 +101,37 @@ def test_typos(name: str, index: int, char: str) -> None:
     assert not is_one_typo(words(f"{name}xy"), words(name))
 
 
+def test_merged_names() -> None:
+    """A name that several contents have is that of the first; the most used come first."""
+    contents = {
+        "c1": [a_spec("1", version="1.12", stacks=("e4s",))],
+        "c2": [
+            a_spec("2", version="1.14", stacks=("hep",)),
+            a_spec("3", name="zlib", version="1.3"),
+            a_spec("4", name="zlib", version="1.3.1"),
+        ],
+    }
+    names = merged_names(
+        Suggestions(names_of(frame_of(specs), content)) for content, specs in contents.items()
+    ).names
+    of_kind = {
+        kind: [
+            (name.value, name.count, name.newest, name.content)
+            for name in names
+            if name.kind is kind
+        ]
+        for kind in (PACKAGE, VERSION)
+    }
+    assert of_kind[PACKAGE] == [("zlib", 2, "1.3.1", "c2"), ("hdf5", 1, "1.12", "c1")]
+    assert sorted(of_kind[VERSION]) == [
+        ("hdf5@1.12", 1, "", "c1"),
+        ("hdf5@1.14", 1, "", "c2"),
+        ("zlib@1.3", 1, "", "c2"),
+        ("zlib@1.3.1", 1, "", "c2"),
+    ]
+    assert merged_names([]).names == []
+
+
 def test_names_of_a_frame() -> None:
     """Packages, stacks except root, compilers, targets, variants and versions."""
     specs = [
@@ -107,7 +139,12 @@ def test_names_of_a_frame() -> None:
         a_spec("2", version="1.12.1", stacks=("root",), variants=(), compiler="gcc@12.3.0"),
         a_spec("3", name="zlib", version="1.14.3", compiler=None, variants=(), stacks=("root",)),
     ]
-    names = {(name.kind.name, name.value): name.count for name in names_of(frame_of(specs))}
+    suggestions = [*names_of(frame_of(specs), "c0")]
+    names = {(name.kind.name, name.value): name.count for name in suggestions}
+    assert {name.value: name.newest for name in suggestions if name.newest} == {
+        "hdf5": "1.14.3",
+        "zlib": "1.14.3",
+    }
     assert names == {
         ("PACKAGE", "hdf5"): 2,
         ("PACKAGE", "zlib"): 1,
