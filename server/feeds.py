@@ -198,10 +198,9 @@ def _cause_text(library: Library, cause: StoredCause, entry: PackageEntry) -> st
     """Return the subject of the only commit that changed the recipe, else the cause's title."""
     if cause.kind is CauseKind.RECIPE and entry.base is not None:
         between = library.recipes.between(entry.base, entry.head)
-        reached = between.reached if between else ()
-        commits = [it for it in reached if cause.package in it.packages and not it.is_sweeping]
-        if len(commits) == 1:
-            return commits[0].subject
+        commit = between.only_commit(cause.package) if between else None
+        if commit is not None:
+            return commit.subject
     return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
 
 

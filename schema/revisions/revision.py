@@ -19,6 +19,7 @@ from schema.revisions.spec import (
 )
 from schema.revisions.twins import twins_field
 from snapshots import refs
+from snapshots.catalog.history_queries import HistoryQueries, require_complete
 from snapshots.changes.pairings import states_stacks
 from snapshots.models import (
     DEMO,
@@ -27,10 +28,13 @@ from snapshots.models import (
     INSTALLATION,
     LOCK_FILE,
     PAGES,
+    CauseKind,
     RevisionInfo,
     UnprovenReason,
     public_location,
 )
+from snapshots.notes.phrases import main_changes_sentences
+from snapshots.notes.sentences import plain
 from snapshots.recipes.commits import Recipes, RecipesOrigin
 
 if TYPE_CHECKING:
@@ -289,6 +293,23 @@ class Revision(Node):
         """The revision after this one in its series."""
         following = info.context.changing_history().next(self.info)
         return None if following is None else Revision(info=following)
+
+    @resolver(Cost(weight=200))
+    def main_changes(self, info: Info) -> list[str] | None:
+        """What it changed most since the previous revision of its series, a sentence each: the
+        stacks that were added or removed, and the main cause. Null, with an error, if they are not
+        stored yet.
+        """
+        context, revision = info.context, self.info
+        history, series = context.changing_history(), refs.series(revision.tag)
+        require_complete(context.catalog, history, series, causes=True)
+        changes = context.of_history(HistoryQueries.main_changes, series).get(revision.ref)
+        previous = history.previous(revision)
+        between = None if previous is None else context.catalog.recipes.between(previous, revision)
+        cause = None if changes is None else changes.cause
+        is_recipe = cause is not None and cause.kind is CauseKind.RECIPE
+        commit = between.only_commit(cause.package) if between and cause and is_recipe else None
+        return list(map(plain, main_changes_sentences(revision, changes, commit)))
 
     @resolver(Cost(weight=60))
     def growth_point(self, info: Info) -> LazyGrowthPoint | None:

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 from markupsafe import Markup, escape
 
-from server.pages.charts import Bars, Line, bars, line
+from server.pages.charts import Bars, bars, line
 from snapshots import texts
 from snapshots.changes import package_changes, pairings, reasons, spec_pairs, vocabulary
 from snapshots.changes.causes import CauseName
@@ -193,12 +193,6 @@ def distinguishing(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
             [stack for stack in spec["stacks"] or () if stack != ROOT_STACK] for spec in specs
         ],
     }
-
-
-def series_line(series: Mapping[str, Any], width: int, height: int) -> Line | None:
-    """Return the line of a series' numbers of specs; None with fewer than two revisions."""
-    newest_first = [revision["numSpecs"] for revision in series["revisions"]["nodes"]]
-    return line(newest_first[::-1], width=width, height=height)
 
 
 WIDTH, HEIGHT = 600, 120

@@ -33,7 +33,7 @@ from snapshots.timelines import growth, packages, spans
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage, catalog_package, catalog_packages
 from snapshots.timelines.causes import SeriesCauses
-from snapshots.timelines.growth import Counts, Growth, GrowthPoint
+from snapshots.timelines.growth import Counts, Growth, GrowthPoint, MainChanges
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 from snapshots.timelines.steps import Steps
@@ -248,6 +248,12 @@ class HistoryQueries:
         """Return the growth of a series, oldest revision first."""
         require_complete(self._catalog, history, series)
         return growth.growth(self._catalog.changes.counts, series, history)
+
+    def main_changes(self, history: History, series: str) -> dict[str, MainChanges]:
+        """Return the main changes of each revision of a series but the first, by its ref."""
+        require_complete(self._catalog, history, series, causes=True)
+        rows = self._catalog.changes.comparisons(history.pairs_of(series), ["causes", "cells"])
+        return growth.main_changes(self.growth(history, series), rows, series, history)
 
     def causes(self, history: History, series: str) -> SeriesCauses:
         """Return the causes of all pairs of neighbours in a series."""

@@ -1,14 +1,16 @@
 """Changes as sentences: the causes of rebuilds, packages, stacks, sizes and losses."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
-from snapshots.models import CauseKind
+from snapshots.models import CauseKind, RevisionInfo
 from snapshots.notes import sections
 from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, spelled
+from snapshots.recipes.commits import Commit
 from snapshots.texts import counted, short_digest, shortened, size
+from snapshots.timelines.growth import MainChanges, MovedStack
 
 _FEW = 3
 _LONGEST = 120
@@ -275,7 +277,9 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     return Sentence(f"The size {verb} by {size(abs(after - before))} to {size(after)}.")
 
 
-def stacks_sentence(stacks: dict[str, list[sections.ChangedStack]]) -> Sentence | None:
+def stacks_sentence(
+    stacks: Mapping[str, Sequence[sections.ChangedStack | MovedStack]],
+) -> Sentence | None:
     """Return a sentence about the stacks that were added and removed; None if there are none."""
     clauses = []
     for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
@@ -290,6 +294,38 @@ def stacks_sentence(stacks: dict[str, list[sections.ChangedStack]]) -> Sentence 
             )
             clauses.append([*stacks_named, f" {verb} {kind}"])
     return Sentence("Of the stacks, ", *enumerated(clauses), ".") if clauses else None
+
+
+def main_changes_sentences(
+    revision: RevisionInfo, changes: MainChanges | None, commit: Commit | None
+) -> list[Sentence]:
+    """Return the main changes of a revision; ``changes`` is None for the first of a series.
+
+    ``commit`` is the only one that changed the recipe of the main cause; None if there is none.
+    """
+    if changes is None:
+        return [Sentence(f"The first revision, with {counted(revision.num_specs, 'spec')}.")]
+    stacks: dict[str, list[MovedStack]] = {}
+    for stack in changes.stacks:
+        stacks.setdefault(stack.kind.value, []).append(stack)
+    sentences = [stacks_sentence(stacks)]
+    if (cause := changes.cause) is not None:
+        noun = cause_phrases(cause.kind, cause.package, cause.before, cause.after).noun
+        texts, fields = zip(*filled(noun, cause.package, cause.before, cause.after), strict=True)
+        title = "".join(texts) if commit is None else commit.subject
+        if commit is None and not fields[0]:
+            title = title[0].upper() + title[1:]
+        share = f"{cause.num_specs:,} of {counted(revision.num_specs, 'spec')}"
+        sentences.append(Sentence(Value(shortened(title, _LONGEST)), f" rebuilt {share}."))
+    counts = changes.counts
+    numbers = (counts.specs_added, counts.specs_removed, counts.specs_changed)
+    if not any(numbers):
+        return [Sentence("Nothing changed.")]
+    if not any(sentences):
+        parts = zip(numbers, ("added", "removed", "with other facts"), strict=True)
+        clauses = [[f"{number:,} {what}"] for number, what in parts if number]
+        sentences.append(Sentence("Specs: ", *enumerated(clauses), "."))
+    return [sentence for sentence in sentences if sentence is not None]
 
 
 def losses_sentence(

@@ -1,4 +1,4 @@
-"""The growth of a series: the specs that were added, removed and returned in each revision.
+"""Growth of a series: specs added, removed and returned in each revision, and its main changes.
 
 A comparison of two contents reports a returned spec as new. A spec that is new in a revision and
 was in an earlier one of the series was removed in between.
@@ -16,9 +16,16 @@ import pyarrow.compute as pc
 
 from snapshots.arrays import Mask, Numbers
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.stored_changes import NO_COUNTS, PairCounts, indices_of, numbers_of
+from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.stored_changes import (
+    NO_COUNTS,
+    PairCounts,
+    StoredCause,
+    indices_of,
+    numbers_of,
+)
 from snapshots.history import History, Neighbours, Pair
-from snapshots.models import RevisionInfo
+from snapshots.models import CauseKind, RevisionInfo
 from snapshots.timelines.steps import Steps
 
 
@@ -56,6 +63,79 @@ def growth_point(totals: Mapping[Pair, PairCounts], step: Neighbours) -> GrowthP
     pair = step.pair
     counts = totals[pair] if pair.base != pair.head else NO_COUNTS
     return GrowthPoint(base=step.base, revision=step.head, counts=counts)
+
+
+# -- main changes
+
+
+class MovedStack(msgspec.Struct, frozen=True):
+    """A stack that was added or removed, and its number of specs where it is."""
+
+    kind: StackChangeKind
+    name: str
+    num_specs: int
+
+
+class MainChanges(msgspec.Struct, frozen=True):
+    """What a revision changed most.
+
+    - counts: Its numbers of added, removed and changed specs and packages.
+    - stacks: The stacks that it added and removed, by name; empty if the source of the revision or
+      of the one before does not list stacks.
+    - cause: The known cause that explains the most specs; None if there is none.
+    """
+
+    counts: PairCounts
+    stacks: tuple[MovedStack, ...]
+    cause: StoredCause | None
+
+
+def main_changes(
+    growth: Growth, rows: pa.Table, series: str, history: History
+) -> dict[str, MainChanges]:
+    """Return the main changes of each revision but the first, by its ref.
+
+    ``rows`` are those of the table ``comparisons`` with the columns ``causes`` and ``cells``, one
+    for each pair of the series.
+    """
+    causes = dict(zip(_pairs(rows), map(_main_cause, rows["causes"]), strict=True))
+    cells = {pair: _by_stack(of_pair) for pair, of_pair in _lists(rows, "cells")}
+    sizes: Counter[str] = Counter()
+    main = {}
+    for step in history.neighbours(series):
+        before = sizes.copy()
+        for stack, num_specs in cells.get(step.pair, {}).items():
+            sizes[stack] += num_specs
+        if step.base is not None:
+            sides = step.base.known_stacks, step.head.known_stacks
+            stacks = () if None in sides else tuple(_moved(before, sizes))
+            cause = causes.get(step.pair)
+            counts = growth.counts[step.pair]
+            main[step.head.ref] = MainChanges(counts, stacks, cause)
+    return main
+
+
+def _main_cause(causes: pa.ListScalar) -> StoredCause | None:
+    for cause in causes.values or ():
+        if cause["kind"].as_py() != CauseKind.UNKNOWN.value:
+            return msgspec.convert(cause.as_py(), StoredCause)
+    return None
+
+
+def _by_stack(cells: pa.StructArray) -> dict[str, int]:
+    """Return by how many specs each stack grew or shrank."""
+    columns = [cells.field(name) for name in ("stack", "num_specs")]
+    of_stacks = pa.table(columns, ["stack", "num_specs"]).drop_null()
+    sums = of_stacks.group_by("stack", use_threads=False).aggregate([("num_specs", "sum")])
+    return dict(zip(sums["stack"].to_pylist(), sums["num_specs_sum"].to_pylist(), strict=True))
+
+
+def _moved(before: Counter[str], after: Counter[str]) -> Iterator[MovedStack]:
+    for name in sorted({*before, *after}):
+        if after[name] and not before[name]:
+            yield MovedStack(StackChangeKind.ADDED, name, after[name])
+        elif before[name] and not after[name]:
+            yield MovedStack(StackChangeKind.REMOVED, name, before[name])
 
 
 # -- returned specs

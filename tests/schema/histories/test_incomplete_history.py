@@ -66,12 +66,17 @@ def test_missing_changes_are_computed_on_request(without_changes: World) -> None
 
 def test_growth_of_a_revision_is_not_computed(without_changes: World, stored: list[int]) -> None:
     """It is null with an error until another query computes it."""
-    text = '{ series(name: "develop") { latest { tagName growthPoint { numSpecsAdded } } } }'
+    text = (
+        '{ series(name: "develop") { latest '
+        "{ tagName mainChanges growthPoint { numSpecsAdded } } } }"
+    )
     response = answered_within(without_changes, text, 60)
-    (error,) = response["errors"]
-    assert error["path"] == ["series", "latest", "growthPoint"]
-    assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 5, "numPairs": 5}
-    assert response["data"]["series"]["latest"] == {"tagName": "develop", "growthPoint": None}
+    paths = [["series", "latest", name] for name in ("mainChanges", "growthPoint")]
+    assert [error["path"] for error in response["errors"]] == paths
+    for error in response["errors"]:
+        assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 5, "numPairs": 5}
+    nothing = {"mainChanges": None, "growthPoint": None}
+    assert response["data"]["series"]["latest"] == {"tagName": "develop"} | nothing
     assert stored == []
     without_changes.data(GROWTH % "develop")
     assert without_changes.data(text)["series"]["latest"]["growthPoint"] == {"numSpecsAdded": 1}

@@ -39,6 +39,17 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return published(tmp_path_factory.mktemp("catalog"), *STATES)
 
 
+def test_main_changes(world: World) -> None:
+    """The main cause of each revision and its share of the specs, newest first."""
+    text = '{ series(name: "develop") { revisions(first: 9) { nodes { mainChanges } } } }'
+    nodes = world.data(text)["series"]["revisions"]["nodes"]
+    assert [node["mainChanges"] for node in nodes] == [
+        ["The recipe of zlib rebuilt 3 of 3 specs."],
+        ["zlib 1.2 → 1.3 rebuilt 2 of 3 specs."],
+        ["The first revision, with 3 specs."],
+    ]
+
+
 def test_all_fields(world: World) -> None:
     """Each cause with its points, oldest first; no commits are available."""
     series = world.data(questions.SERIES_CAUSES, of="develop")["series"]

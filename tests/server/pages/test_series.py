@@ -149,27 +149,30 @@ def test_largest_causes(history_client: httpx.Client) -> None:
 # -- the home page
 
 
-def test_every_series_has_links_and_numbers(client: httpx.Client) -> None:
-    """Develop first, with its page, newest revision and last comparison; the data is generated."""
+def test_every_series_has_its_news(client: httpx.Client) -> None:
+    """Develop first, each with its page, newest revision and last changes; all generated."""
     page, all_series = shown(client, "/"), page_data(client, "home")["allSeries"]
     assert "generated sample data" in page.text(".intro")
     names = [series["name"] for series in all_series]
-    assert [page.text("#newest"), *page.texts("tbody th")] == names
+    assert page.texts("article h2") == names
     assert names[0] == "develop"
-    for number, series in enumerate(all_series):
-        latest = series["latest"]
-        place = f"tbody tr:nth-child({number})" if number else "article"
-        cells = page.texts(f"{place} td, {place} dd")
-        counts = [f"{latest[name]:,}" for name in ("numPackages", "numSpecs")]
-        assert [cell for cell in cells if cell in counts] == counts
-        paths = {urlsplit(link).path for link in page.links(f"{place} a").values()}
+    assert "unknown" not in page.text("main")
+    for series in all_series:
+        article = f'article[aria-labelledby="series-{names.index(series["name"]) + 1}"]'
+        latest, news = series["latest"], series["news"]["nodes"]
+        assert f"{latest['numSpecs']:,} specs of {latest['numPackages']:,}" in page.text(article)
+        assert ("has one tag for each" in page.text(article)) == (
+            series["name"] != latest["tagName"]
+        )
+        paths = {urlsplit(link).path for link in page.links(f"{article} a").values()}
         assert paths >= {f"/series/{series['name']}", f"/r/{latest['tagName']}"}
-        if base := latest["previous"]:
-            pair = f"{base['ref']}...{latest['tagName']}"
-            assert f"/compare/{pair}" in paths
-            grown = latest["growthPoint"]
-            change = f"+{grown['numSpecsAdded']:,} {MINUS}{grown['numSpecsRemoved']:,}"
-            assert change in cells[-1]
+        for item, revision in zip(page.texts(f"{article} li"), news, strict=True):
+            assert " ".join(revision["mainChanges"]) in item
+            if base := revision["previous"]:
+                assert f"/compare/{base['ref']}...{revision['ref']}" in paths
+                grown = revision["growthPoint"]
+                change = f"+{grown['numSpecsAdded']:,} {MINUS}{grown['numSpecsRemoved']:,}"
+                assert change in item
 
 
 def test_empty_catalog_explains_imports(tmp_path: Path) -> None:

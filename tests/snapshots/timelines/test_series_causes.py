@@ -11,11 +11,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes.sides import Side
-from snapshots.changes.stored_changes import causes_of_package, changes_to_store, comparisons_table
+from snapshots.changes.stored_changes import (
+    NO_COUNTS,
+    causes_of_package,
+    changes_to_store,
+    comparisons_table,
+)
 from snapshots.history import History, Pair
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCauses
+from snapshots.timelines.growth import growth, main_changes
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.builds import Build, Need, state_of, towers, weeks
 from tests.model.changes import Causes, counterparts
@@ -106,6 +112,27 @@ def check_packages(series: Series) -> None:
             assert numbers == sorted(numbers, reverse=True)
 
 
+def check_main(series: Series) -> None:
+    """Check that the cause in the main changes is one that explains the most specs."""
+    totals = dict.fromkeys(series.history.pairs, NO_COUNTS)
+    totals |= {kept.pair: kept.counts for kept in series.kept}
+    points = growth(totals, "develop", series.history)
+    main = main_changes(points, series.table, "develop", series.history)
+    for number, revision in enumerate(series.revisions[1:], 1):
+        model = series.models.get(number)
+        of_causes = {
+            (cause.kind.name, cause.package, cause.before, cause.after): len(model.specs(cause))
+            for cause in (model.num_involved if model else ())
+            if model and cause.kind.name != "UNKNOWN"
+        }
+        cause = main[revision.ref].cause
+        if cause is None:
+            assert not of_causes
+        else:
+            name = (cause.kind.name, cause.package, cause.before, cause.after)
+            assert of_causes[name] == cause.num_specs == max(of_causes.values())
+
+
 def check_next(series: Series, packages: Collection[str]) -> None:
     """Check which step after each revision is the first with a cause in packages."""
     points = series.expected([PACKAGE])
@@ -122,6 +149,7 @@ def check(series: Series) -> None:
     """Check the sums by each key, of all revisions and of some."""
     causes = series.causes()
     check_packages(series)
+    check_main(series)
     for packages in ((), ("a",), ("b", "gcc")):
         check_next(series, packages)
     for by in ((PACKAGE,), (KIND,), (PACKAGE, KIND), ()):

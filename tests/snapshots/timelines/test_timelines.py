@@ -13,11 +13,19 @@ from msgspec.structs import replace
 
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.reasons import SpecChangeReason as R
+from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.history import History
 from snapshots.models import Spec
 from snapshots.timelines.availability import PackageCells, is_current
 from snapshots.timelines.catalog_packages import catalog_package, catalog_packages
-from snapshots.timelines.growth import GrowthPoint, count_returned, growth, with_returned
+from snapshots.timelines.growth import (
+    GrowthPoint,
+    MovedStack,
+    count_returned,
+    growth,
+    main_changes,
+    with_returned,
+)
 from snapshots.timelines.packages import package_timeline
 from snapshots.timelines.spans import hash_histories, holding, last_span
 from snapshots.timelines.steps import Steps
@@ -89,6 +97,7 @@ def test_counts(past: HistoryQueries) -> None:
     rows = past.comparisons()
     for series in past.history.series_names:
         check_growth(past, growth(totals, series, past.history), series)
+        check_stacks(past, series)
         returned = count_returned(rows, rows, series, past.history)
         for step in past.history.neighbours(series):
             if step.pair.base == step.pair.head:
@@ -109,6 +118,35 @@ def check_growth(past: HistoryQueries, points: Sequence[GrowthPoint], series: st
         added = ("rebuilt", "replaces", "new_")
         num_added = sum(count for reason, count in reasons.items() if reason.startswith(added))
         assert num_added == point.counts.specs_added
+
+
+def check_stacks(past: HistoryQueries, series: str) -> None:
+    """Check the stacks that each revision but the first added and removed."""
+    totals = {pair: past.counts(pair) for pair in past.history.pairs}
+    points = growth(totals, series, past.history)
+    main = main_changes(points, past.comparisons(), series, past.history)
+    steps = past.history.neighbours(series)
+    assert [*main] == [step.head.ref for step in steps[1:]]
+    for base, head in steps[1:]:
+        assert base is not None
+        before, after = (
+            Counter(
+                stack
+                for spec in past.specs_of(side).values()
+                for stack in {*(spec.stacks or ())} - {"root"}
+            )
+            for side in (base, head)
+        )
+        added = [
+            MovedStack(StackChangeKind.ADDED, name, after[name]) for name in after.keys() - before
+        ]
+        removed = [
+            MovedStack(StackChangeKind.REMOVED, name, before[name])
+            for name in before.keys() - after
+        ]
+        moved = sorted([*added, *removed], key=lambda stack: stack.name)
+        is_known = base.known_stacks is not None and head.known_stacks is not None
+        assert [*main[head.ref].stacks] == (moved if is_known else [])
 
 
 # -- packages
