@@ -10,8 +10,6 @@ import pickle
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
@@ -20,9 +18,12 @@ from itertools import islice
 from multiprocessing import active_children, get_context, parent_process, resource_tracker
 from signal import SIG_BLOCK, SIG_IGN, SIG_SETMASK, SIGINT, pthread_sigmask, signal
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from snapshots.errors import CachelogError, CatalogError, InvalidArgument
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -69,6 +70,9 @@ def _in_pool(
     function: Callable[[Item], Result], location: str, items: Sequence[Item], jobs: int
 ) -> Iterator[Iterator[Result]]:
     """Map in processes that end with the block: immediately if it ends with an error or Ctrl+C."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
     # Threads of Arrow and Delta Lake do not survive a fork of this process. The fork server imports
     # the module of the function once, which takes half a second.
     context = get_context("forkserver")
@@ -101,7 +105,7 @@ def _without_interrupts() -> Iterator[None]:
         pthread_sigmask(SIG_SETMASK, before)
 
 
-def _results(pool: ProcessPoolExecutor, items: Iterator[Any], most_ahead: int) -> Iterator[Any]:
+def _results(pool: "ProcessPoolExecutor", items: Iterator[Any], most_ahead: int) -> Iterator[Any]:
     """Yield the results; items ahead are limited, because their results are held in memory."""
     ahead = deque(pool.submit(_call, item) for item in islice(items, most_ahead))
     while ahead:
