@@ -107,6 +107,12 @@ class InvalidArgument(CachelogError):
         super().__init__(f"{name}: {self.reason}")
 
 
+class CursorExpired(InvalidArgument):
+    """A cursor is one of a list of another content than the list that is read now."""
+
+    code = "CURSOR_EXPIRED"
+
+
 class ConstraintSyntaxError(CachelogError):
     """A spec query that cannot be parsed.
 

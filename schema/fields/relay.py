@@ -19,8 +19,8 @@ from strawberry.types.field import StrawberryField
 from schema.fields.cost import ITEMS_OF_PAGE, VALUE, Cost, resolver
 from schema.fields.gql import Omittable, describe_enum, object_type
 from schema.fields.many import COLUMN, ColumnTable, ComputedList, Sublists, for_many
-from snapshots.errors import InvalidArgument
-from snapshots.texts import quoted
+from snapshots.errors import CursorExpired, InvalidArgument
+from snapshots.texts import quoted, short_digest
 
 
 @strawberry.enum(description="The direction of an order.")
@@ -95,6 +95,36 @@ class PageArguments(msgspec.Struct, frozen=True):
         if self.first is None and self.last is None:
             return PAGE_DEFAULT, None
         return self.first, self.last
+
+    def within(self, digest: str) -> "PageArguments":
+        """Return the arguments for a list of a content, with the keys of ``cursor_of`` as cursors.
+
+        Raises InvalidArgument for a text that is not such a cursor, and CursorExpired for a cursor
+        of another content, which a ref such as a tag named before.
+        """
+        after, before = _key_within(self.after, digest), _key_within(self.before, digest)
+        return msgspec.structs.replace(self, after=after, before=before)
+
+
+_MARK = ":"
+"""The separator between the digest and the key in a cursor of a content."""
+
+
+def cursor_of(digest: str, key: str) -> str:
+    """Return the cursor of an item of a content: its digest, shortened, and the item's key."""
+    return f"{short_digest(digest)}{_MARK}{key}"
+
+
+def _key_within(cursor: str | None, digest: str) -> str | None:
+    if cursor is None:
+        return None
+    content, mark, key = cursor.partition(_MARK)
+    if not mark:
+        raise bad_cursor(cursor)
+    if content != short_digest(digest):
+        reason = f"{quoted(cursor)} is a cursor of another content; begin at the first page"
+        raise CursorExpired("after/before", reason)
+    return key
 
 
 def check_size(argument: str, size: int, most: int = PAGE_MAX) -> None:

@@ -445,9 +445,12 @@ def packages_field(
             places = np.flatnonzero(codes == frame.package.index.get(cursor, -1))
             return int(places[0]) if len(places) else None
 
-        part = relay.window_at(page, len(codes), find)
+        digest = loaded.info.digest
+        part = relay.window_at(page.within(digest), len(codes), find)
         shown = PackageRows(loaded, codes[part.start : part.stop])
-        return relay.Connection(page=relay.ListPage([part], shown, _names(shown)))
+        names = _names(shown)
+        cursors = many.ComputedList(len(shown), lambda place: relay.cursor_of(digest, names[place]))
+        return relay.Connection(page=relay.ListPage([part], shown, cursors))
 
     return packages
 

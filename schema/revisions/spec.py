@@ -323,6 +323,22 @@ NAMING = 80_000
 """Units for comparing a few names with those of all packages."""
 
 
+class SpecCursors(many.ColumnSlice):
+    """The cursors of some rows of a frame."""
+
+    def __init__(self, loaded: LoadedRevision, rows: Rows) -> None:
+        super().__init__(loaded.frame, "hashes", rows)
+        self.digest = loaded.info.digest
+
+    def __getitem__(self, place: Any) -> Any:
+        return relay.cursor_of(self.digest, super().__getitem__(place))
+
+    def texts(self) -> list[str]:
+        """Return the JSON of each cursor."""
+        start = relay.cursor_of(self.digest, "")
+        return [f'"{start}{text[1:]}' for text in super().texts()]
+
+
 class SpecPage(relay.ListPage[SpecType]):
     """A page of selected specs; ``rows`` are the rows of all selected specs, in order.
 
@@ -333,7 +349,7 @@ class SpecPage(relay.ListPage[SpecType]):
         self, loaded: LoadedRevision, rows: Rows, part: relay.Window, query: str | None = None
     ) -> None:
         self.shown = rows[part.start : part.stop]
-        cursors = many.ColumnSlice(loaded.frame, "hashes", self.shown)
+        cursors = SpecCursors(loaded, self.shown)
         super().__init__([part], SpecRows(loaded, self.shown), cursors)
         self.loaded = loaded
         self.rows = rows
@@ -364,7 +380,7 @@ class SpecPages(many.LazyList["SpecConnection"], relay.ListPage[SpecType]):
         parts: Sequence[relay.Window],
         page_at: Callable[[int], SpecPage],
     ) -> None:
-        cursors = many.ColumnSlice(loaded.frame, "hashes", shown)
+        cursors = SpecCursors(loaded, shown)
         relay.ListPage.__init__(self, parts, SpecRows(loaded, shown), cursors)
         self._page_at = page_at
 
@@ -539,7 +555,7 @@ def spec_connection(
         places = np.flatnonzero(rows == hashes.find(cursor))
         return int(places[0]) if len(places) else None
 
-    part = relay.window_at(arguments, len(rows), find)
+    part = relay.window_at(arguments.within(loaded.info.digest), len(rows), find)
     return SpecConnection(page=SpecPage(loaded, rows, part))
 
 
@@ -579,7 +595,7 @@ def spec_page(
 
     Raises InvalidArgument for an invalid cursor, and the errors of ``snapshots.frames.queries``.
     """
-    frame = loaded.frame
+    frame, arguments = loaded.frame, arguments.within(loaded.info.digest)
     field = order.field if order else SpecField.PACKAGE
     falling = order is not None and order.is_descending
     rows = _selected(frame, within, conditions)

@@ -145,10 +145,35 @@ def test_cursor_is_the_same_spec_in_every_order_and_filter(
     everything = listings.ordered(world.newest.specs, field, direction)
     place = everything.index(spec)
     variables = {"order": {"field": field, "direction": direction}, "filter": {"targets": targets}}
-    later = listing.of(world.data(listing.question, **variables, after=spec.hash))
-    earlier = listing.of(world.data(listing.question, **variables, before=spec.hash))
+    whole = listing.of(world.data(listing.question, first=PAGE_MAX))
+    cursor = next(edge["cursor"] for edge in whole["edges"] if edge["node"]["hash"] == spec.hash)
+    later = listing.of(world.data(listing.question, **variables, after=cursor))
+    earlier = listing.of(world.data(listing.question, **variables, before=cursor))
     for page, specs in ((later, everything[place + 1 :]), (earlier, everything[:place])):
         assert names(listing, page) == [spec.hash for spec in specs if spec.target in targets]
+
+
+OF_A_REF = {
+    "specs": "page: specs(first: 1, after: $after) { edges { cursor } }",
+    "packages": "page: packages(first: 1, after: $after) { edges { cursor } }",
+    "specs of a package": 'package(name: "lib2") { page: specs(first: 1, after: $after) '
+    "{ edges { cursor } } }",
+}
+
+
+@pytest.mark.parametrize("selection", OF_A_REF.values(), ids=OF_A_REF)
+def test_cursor_of_another_content_has_expired(world: World, selection: str) -> None:
+    """A list never continues in another content, to which the same ref may have moved."""
+    question = (
+        f"query($ref: String, $after: String) {{ revision(ref: $ref) {{ ref {selection} }} }}"
+    )
+    revision = world.data(question, ref="develop")["revision"]
+    (edge,) = (revision.get("page") or revision["package"]["page"])["edges"]
+    older, same = "develop-2025-01-05", revision["ref"]
+    (error,) = world.ask(question, ref=older, after=edge["cursor"])["errors"]
+    assert error["extensions"] == {"code": "CURSOR_EXPIRED"}
+    assert error["path"][-1] == "page"
+    assert "errors" not in world.ask(question, ref=same, after=edge["cursor"])
 
 
 BAD = {
