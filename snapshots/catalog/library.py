@@ -5,10 +5,10 @@ and the others wait. If a cache is full, the least recently used value is evicte
 """
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
@@ -21,15 +21,12 @@ from cachetools import LRUCache
 from snapshots.arrays import Mask
 from snapshots.catalog import history_queries
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.publication import Planned
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
-from snapshots.changes.rules.measures import RuleContext, Searched
-from snapshots.changes.rules.rules import Rule, Verdict, judge
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
 from snapshots.contents import Content
@@ -49,7 +46,6 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
-from snapshots.side_comparisons import SideComparison
 from snapshots.tables import SPEC_ROWS
 
 FRAME_BYTES = 384 << 20
@@ -361,58 +357,3 @@ def best_covering(
         counts[digest] = int(np.count_nonzero(held)), int(np.count_nonzero(roots))
     covered = [RevisionCoverage(revision, *counts[revision.digest]) for revision in revisions]
     return sorted(covered, key=lambda revision: (-revision.num_found, -revision.num_roots_found))
-
-
-# -- the input of rules
-
-
-def rule_context(library: Library, base: SideInfo | None, head: SideInfo) -> RuleContext:
-    """Return the input of rules: two sides, or head alone.
-
-    Data is loaded when a rule needs it; raises CatalogError if it cannot be read.
-    """
-    if base is None:
-        after = Searched(library.frames.get(head.content), partial(library.graph_of, head))
-        return RuleContext(None, after, library.package_names)
-    return SideComparison(base, head, library).rule_context(library.package_names)
-
-
-class Judgement(msgspec.Struct, frozen=True):
-    """The verdict on a revision, with its predecessor in the series; None if it is the first."""
-
-    base: RevisionInfo | None
-    head: RevisionInfo
-    verdict: Verdict
-
-
-def judge_planned(
-    rules: Sequence[Rule], planned: Planned, names: Callable[[], Collection[str]]
-) -> Iterator[Judgement]:
-    """Judge each revision that is about to be published by its changes within its series.
-
-    The first revision of a series is judged by the rules that need no base. ``names`` returns the
-    packages of other revisions. Raises the errors of ``judge``.
-    """
-    previous: dict[str, Side] = {}
-
-    def side(digest: str) -> Side:
-        return previous.get(digest) or planned.load(digest)
-
-    for base, head in planned.neighbours():
-        sides = [side(one.digest) for one in (base, head) if one is not None]
-        previous = {one.frame.digest: one for one in sides}
-        own = rules if base is not None else [one for one in rules if not one.needs_base]
-        yield Judgement(base, head, judge(own, _context_of_sides(sides, names)))
-
-
-def _context_of_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> RuleContext:
-    after = sides[-1]
-    if len(sides) == 1:
-        return RuleContext(None, _of_side(after), names)
-    comparison = Comparison(sides[0].frame, after.frame)
-    why = cache(partial(explain, comparison, sides[0].graph, after.graph))
-    return RuleContext(_of_side(sides[0]), _of_side(after), names, comparison, why)
-
-
-def _of_side(side: Side) -> Searched:
-    return Searched(side.frame, lambda: side.graph)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.library import Library, rule_context
+from snapshots.catalog.library import Library
 from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.changes.rules.rules import judge, read_rule
 from snapshots.errors import InvalidArgument, RuleUnusable, UnknownPackage
 from snapshots.models import SideInfo
@@ -121,9 +122,10 @@ def test_what_rules_judge(compare: Compare, query: str) -> None:
     verdict = judge([rule, rebuilt], whole.rule_context(names))
     assert [result.passed for result in verdict.results] == [query.endswith("2"), True]
     messages = [result.message for result in verdict.results]
-    for subject in (given.rule_context(names), rule_context(whole.source, whole.base, whole.head)):
-        assert [result.message for result in judge([rule, rebuilt], subject).results] == messages
-    alone = judge([rule], rule_context(whole.source, None, whole.head))
+    explained = judge([rule, rebuilt], given.rule_context(names))
+    assert [result.message for result in explained.results] == messages
+    after = Searched(whole.whole.head, lambda: whole.source.graph_of(whole.head))
+    alone = judge([rule], RuleContext(None, after, names))
     assert alone.passed is query.endswith("2")
     commits = read_rule(
         {"name": "c", "limit": "replacements-by-commit", "at-most": 2}, lambda _: ()

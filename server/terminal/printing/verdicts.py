@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -12,14 +13,18 @@ from server.terminal.catalogs import open_sides
 from server.terminal.console import attributes_of, note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
-from snapshots.catalog.library import judge_planned, rule_context
+from snapshots.catalog.library import Library
 from snapshots.catalog.publication import Approve, Planned
-from snapshots.changes.rules.measures import RuleContext
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import explain
+from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.changes.rules.rules import Rule, RuleLevel, RuleResult, Verdict, judge
+from snapshots.changes.sides import Side
 from snapshots.errors import RefusedByRules, RulesError, RuleUnusable, SourceError
 from snapshots.models import SideInfo
 from snapshots.refs import title
+from snapshots.side_comparisons import SideComparison
 from snapshots.texts import counted, visible
 
 FORMAT = 1
@@ -43,7 +48,7 @@ def judge_sides(rules: str, location: str, texts: Sequence[str]) -> GateReport:
     rule_set = read_rules(rules)
     opened, (*before, head) = open_sides(location, texts)
     base = before[0] if before else None
-    return report_of(rules, rule_set, base, head, rule_context(opened.library, base, head))
+    return report_of(rules, rule_set, base, head, _context(opened.library, base, head))
 
 
 def report_of(
@@ -72,16 +77,57 @@ def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
     def approve(planned: Planned) -> None:
         is_refused = False
         with _placed(rules):
-            for judgement in judge_planned(rule_set, planned, names):
-                base, head, verdict = judgement.base, judgement.head, judgement.verdict
-                if any(not result.passed for result in verdict.results):
-                    lines = verdict_lines(GateReport(rules, base, head, verdict))
-                    note(click.unstyle("\n".join(lines)))
-                is_refused |= not verdict.passed
+            for report in _planned_reports(rules, rule_set, planned, names):
+                if any(not result.passed for result in report.verdict.results):
+                    note(click.unstyle("\n".join(verdict_lines(report))))
+                is_refused |= not report.verdict.passed
         if is_refused:
             raise RefusedByRules(rules)
 
     return approve
+
+
+def _context(library: Library, base: SideInfo | None, head: SideInfo) -> RuleContext:
+    """Return the input of rules: two sides, or head alone; data is loaded when a rule needs it."""
+    if base is None:
+        after = Searched(library.frames.get(head.content), partial(library.graph_of, head))
+        return RuleContext(None, after, library.package_names)
+    return SideComparison(base, head, library).rule_context(library.package_names)
+
+
+def _planned_reports(
+    rules: str,
+    rule_set: Sequence[Rule],
+    planned: Planned,
+    names: Callable[[], Collection[str]],
+) -> Iterator[GateReport]:
+    """Judge each revision that is about to be published by its changes within its series.
+
+    The first revision of a series is judged by the rules that need no base.
+    """
+    previous: dict[str, Side] = {}
+
+    def side(digest: str) -> Side:
+        return previous.get(digest) or planned.load(digest)
+
+    for base, head in planned.neighbours():
+        sides = [side(one.digest) for one in (base, head) if one is not None]
+        previous = {one.frame.digest: one for one in sides}
+        own = rule_set if base is not None else [one for one in rule_set if not one.needs_base]
+        yield GateReport(rules, base, head, judge(own, _context_of_sides(sides, names)))
+
+
+def _context_of_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> RuleContext:
+    after = sides[-1]
+    if len(sides) == 1:
+        return RuleContext(None, _of_side(after), names)
+    comparison = Comparison(sides[0].frame, after.frame)
+    why = cache(partial(explain, comparison, sides[0].graph, after.graph))
+    return RuleContext(_of_side(sides[0]), _of_side(after), names, comparison, why)
+
+
+def _of_side(side: Side) -> Searched:
+    return Searched(side.frame, lambda: side.graph)
 
 
 @contextmanager

@@ -6,8 +6,8 @@ import pytest
 
 from schema.comparisons.gates import MAX_RULES_IN_REQUEST, RuleKind
 from schema.limits import Limits
-from snapshots.catalog.library import rule_context
 from snapshots.changes.rules.rules import KINDS, judge, read_rule
+from snapshots.side_comparisons import SideComparison
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.default_api import api
@@ -50,7 +50,7 @@ def test_results_equal_those_of_a_file(world: World) -> None:
     base, head = map(world.catalog.history.resolve, REFS.values())
     expected = judge(
         [read_rule(rule, lambda _title: ()) for rule in RULES],
-        rule_context(world.library, base, head),
+        SideComparison(base, head, world.library).rule_context(world.library.package_names),
     )
     result = check(world, *RULES)
     assert result["hasPassed"] is expected.passed is False
