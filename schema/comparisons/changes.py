@@ -229,20 +229,23 @@ def change_connection(
     arguments: relay.PageArguments,
     order: relay.Order | None = None,
     *,
-    cursor: Callable[[Any], str] = attrgetter("name"),
+    key: Callable[[Any], str] = attrgetter("name"),
     find: Callable[[str], int | None] | None = None,
 ) -> relay.Connection[Item]:
     """Return a connection over a table of changes, in the order of the table unless ``order`` is
     given.
 
-    ``cursor`` returns the cursor of a record, and ``find`` the index of a cursor, which is by
+    ``key`` returns the key of a record, and ``find`` the index of a key, which is by
     default the ``find`` of the table. Raises InvalidArgument for an invalid cursor.
     """
     if order is not None:
         table = table.ordered(order.field, descending=order.is_descending)
-    part = relay.window_at(arguments, len(table), find or table.find)
+    digests = comparison.base.digest, comparison.head.digest
+    part = relay.window_at(arguments.within(*digests), len(table), find or table.find)
     shown = PartRows(make, comparison, table[part.start : part.stop])
-    return relay.Connection(page=relay.ListPage([part], shown, list(map(cursor, shown.records))))
+    start = relay.cursor_of(*digests, key="")
+    cursors = [start + key(record) for record in shown.records]
+    return relay.Connection(page=relay.ListPage([part], shown, cursors))
 
 
 FIELDS = Cost(weight=5, items=10)

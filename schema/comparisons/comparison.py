@@ -469,18 +469,18 @@ class ComparisonType(Node):
             raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
         table = comparison.coverage(by).select(kinds, search)
 
-        def cursor(cell: CoverageChange) -> str:
+        def key(cell: CoverageChange) -> str:
             return orjson.dumps((cell.package, *cell.values)).decode()
 
-        def find(cursor: str) -> int | None:
+        def find(key: str) -> int | None:
             try:
-                package, *values = msgspec.json.decode(cursor, type=list[str])
+                package, *values = msgspec.json.decode(key, type=list[str])
             except (msgspec.DecodeError, ValueError):
                 return None
             return table.find(package, values)
 
         return changes.change_connection(
-            changes.CoverageChangeType, comparison, table, page, cursor=cursor, find=find
+            changes.CoverageChangeType, comparison, table, page, key=key, find=find
         )
 
     @resolver(STACK_CHANGES)

@@ -591,9 +591,11 @@ def cause_connection(
         number = causes.find(cursor)
         return numbers.index(number) if number is not None and number in numbers else None
 
-    part = relay.window_at(arguments, len(numbers), find)
+    digests = comparison.base.digest, comparison.head.digest
+    part = relay.window_at(arguments.within(*digests), len(numbers), find)
     shown = list(numbers[part.start : part.stop])
-    cursors = [causes.name_of(number).key for number in shown]
+    keys = (causes.name_of(number).key for number in shown)
+    cursors = [relay.cursor_of(*digests, key=key) for key in keys]
     return relay.Connection(page=relay.ListPage([part], CauseRows(comparison, shown), cursors))
 
 
@@ -780,9 +782,7 @@ class SpecChangeType(many.ListedRecord, Node):
     path: list[CauseStepType] = many.for_many(_paths, cost=PATH)
 
 
-spec_change_connection = partial(
-    changes.change_connection, SpecChangeType, cursor=attrgetter("hash")
-)
+spec_change_connection = partial(changes.change_connection, SpecChangeType, key=attrgetter("hash"))
 """Returns a page of a table of changed hashes, by default ordered by package and hash."""
 
 REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=units.EXPLAINING)

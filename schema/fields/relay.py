@@ -96,13 +96,14 @@ class PageArguments(msgspec.Struct, frozen=True):
             return PAGE_DEFAULT, None
         return self.first, self.last
 
-    def within(self, digest: str) -> "PageArguments":
-        """Return the arguments for a list of a content, with the keys of ``cursor_of`` as cursors.
+    def within(self, *digests: str) -> "PageArguments":
+        """Return the arguments for a list of a content, or of a comparison of two, with the keys of
+        ``cursor_of`` as cursors.
 
         Raises InvalidArgument for a text that is not such a cursor, and CursorExpired for a cursor
         of another content, which a ref such as a tag named before.
         """
-        after, before = _key_within(self.after, digest), _key_within(self.before, digest)
+        after, before = _key_within(self.after, digests), _key_within(self.before, digests)
         return msgspec.structs.replace(self, after=after, before=before)
 
 
@@ -110,18 +111,24 @@ _MARK = ":"
 """The separator between the digest and the key in a cursor of a content."""
 
 
-def cursor_of(digest: str, key: str) -> str:
-    """Return the cursor of an item of a content: its digest, shortened, and the item's key."""
-    return f"{short_digest(digest)}{_MARK}{key}"
+def cursor_of(*digests: str, key: str) -> str:
+    """Return the cursor of an item of a content, or of a comparison of two: their digests,
+    shortened, and the item's key.
+    """
+    return f"{_content_of(digests)}{_MARK}{key}"
 
 
-def _key_within(cursor: str | None, digest: str) -> str | None:
+def _content_of(digests: Sequence[str]) -> str:
+    return ".".join(map(short_digest, digests))
+
+
+def _key_within(cursor: str | None, digests: Sequence[str]) -> str | None:
     if cursor is None:
         return None
     content, mark, key = cursor.partition(_MARK)
     if not mark:
         raise bad_cursor(cursor)
-    if content != short_digest(digest):
+    if content != _content_of(digests):
         reason = f"{quoted(cursor)} is a cursor of another content; begin at the first page"
         raise CursorExpired("after/before", reason)
     return key

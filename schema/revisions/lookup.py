@@ -477,12 +477,13 @@ def holes_field(
     if graph.num_rows and not graph.is_known:
         return None
     holes = info.context.holes(self.info)
-    part = relay.window_at(page, len(holes), holes.find)
+    part = relay.window_at(page.within(self.info.digest), len(holes), holes.find)
     shown = holes[part.start : part.stop]
     hashes = frozenset((hole.hash, hole.name) for hole in shown)
     objects = [
         HoleType(loaded=loaded, holes=holes, place=place, hole=hole, shown=hashes)
         for place, hole in enumerate(shown, part.start)
     ]
-    of_holes = relay.ListPage([part], objects, [hole.hash for hole in shown])
+    cursors = [relay.cursor_of(self.info.digest, key=hole.hash) for hole in shown]
+    of_holes = relay.ListPage([part], objects, cursors)
     return HoleConnection(page=of_holes, holes=holes, graph=graph)

@@ -449,7 +449,9 @@ def packages_field(
         part = relay.window_at(page.within(digest), len(codes), find)
         shown = PackageRows(loaded, codes[part.start : part.stop])
         names = _names(shown)
-        cursors = many.ComputedList(len(shown), lambda place: relay.cursor_of(digest, names[place]))
+        cursors = many.ComputedList(
+            len(shown), lambda place: relay.cursor_of(digest, key=names[place])
+        )
         return relay.Connection(page=relay.ListPage([part], shown, cursors))
 
     return packages

@@ -331,11 +331,11 @@ class SpecCursors(many.ColumnSlice):
         self.digest = loaded.info.digest
 
     def __getitem__(self, place: Any) -> Any:
-        return relay.cursor_of(self.digest, super().__getitem__(place))
+        return relay.cursor_of(self.digest, key=super().__getitem__(place))
 
     def texts(self) -> list[str]:
         """Return the JSON of each cursor."""
-        start = relay.cursor_of(self.digest, "")
+        start = relay.cursor_of(self.digest, key="")
         return [f'"{start}{text[1:]}' for text in super().texts()]
 
 

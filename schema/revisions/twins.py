@@ -206,9 +206,9 @@ def twins_field(
     frame = info.context.load(self.info).frame
     require_names([frame], stack, package)
     twins = info.context.twins(self.info, stack, package)
-    part = relay.window_at(page, len(twins), twins.find)
+    part = relay.window_at(page.within(self.info.digest), len(twins), twins.find)
     scope = stack or "", package or ""
     shown = _twins_page(info.context, self.info, scope, twins, part.start, part.stop)
     groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
-    cursors = [group.hash for group in groups]
+    cursors = [relay.cursor_of(self.info.digest, key=group.hash) for group in groups]
     return TwinGroupConnection(page=relay.ListPage([part], groups, cursors), shown=shown)

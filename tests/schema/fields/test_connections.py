@@ -153,26 +153,28 @@ def test_cursor_is_the_same_spec_in_every_order_and_filter(
         assert names(listing, page) == [spec.hash for spec in specs if spec.target in targets]
 
 
+FIRST = "(first: 1, after: $after) { edges { cursor } }"
 OF_A_REF = {
-    "specs": "page: specs(first: 1, after: $after) { edges { cursor } }",
-    "packages": "page: packages(first: 1, after: $after) { edges { cursor } }",
-    "specs of a package": 'package(name: "lib2") { page: specs(first: 1, after: $after) '
-    "{ edges { cursor } } }",
+    "specs": f"revision(ref: $ref) {{ page: specs{FIRST} }}",
+    "packages": f"revision(ref: $ref) {{ page: packages{FIRST} }}",
+    "specs of a package": 'revision(ref: $ref) { package(name: "lib2") '
+    f"{{ page: specs{FIRST} }} }}",
+    "changed packages": f'compare(base: "v0.22.1", head: $ref) {{ page: packages{FIRST} }}',
+    "changed specs": f'compare(base: $ref, head: "v0.22.1") {{ page: specs{FIRST} }}',
+    "causes": f'compare(base: "v0.22.1", head: $ref) {{ page: causes{FIRST} }}',
 }
 
 
 @pytest.mark.parametrize("selection", OF_A_REF.values(), ids=OF_A_REF)
 def test_cursor_of_another_content_has_expired(world: World, selection: str) -> None:
     """A list never continues in another content, to which the same ref may have moved."""
-    question = (
-        f"query($ref: String, $after: String) {{ revision(ref: $ref) {{ ref {selection} }} }}"
-    )
-    revision = world.data(question, ref="develop")["revision"]
-    (edge,) = (revision.get("page") or revision["package"]["page"])["edges"]
-    older, same = "develop-2025-01-05", revision["ref"]
-    (error,) = world.ask(question, ref=older, after=edge["cursor"])["errors"]
+    question = f"query($ref: String!, $after: String) {{ {selection} }}"
+    (subject,) = world.data(question, ref="develop").values()
+    (edge,) = (subject.get("page") or subject["package"]["page"])["edges"]
+    (error,) = world.ask(question, ref="develop-2025-01-05", after=edge["cursor"])["errors"]
     assert error["extensions"] == {"code": "CURSOR_EXPIRED"}
     assert error["path"][-1] == "page"
+    same = world.data("{ revision { ref } }")["revision"]["ref"]
     assert "errors" not in world.ask(question, ref=same, after=edge["cursor"])
 
 
