@@ -59,19 +59,17 @@ def percent(part: int, whole: int) -> str:
 
 
 def shares(counts: Sequence[int]) -> list[str]:
-    """Return the percentages of the counts; they add up to 100 %.
+    """Return the percentages of the counts in their sum, rounded: equal counts have equal ones.
 
-    A count that is not zero, but less than a tenth of a per cent, is shown as less than that.
+    A count that is not zero is shown as at least "<0.1 %", and as 100 % only if it is the sum.
     """
-    whole = sum(counts) or 1
-    tenths = [1_000 * count // whole for count in counts]
-    # The counts that lose most by rounding down get the remainder; ties in their order.
-    places = sorted(range(len(counts)), key=lambda place: -(1_000 * counts[place] % whole))
-    for place in places[: 1_000 - sum(tenths) if any(counts) else 0]:
-        tenths[place] += 1
+    whole = sum(counts)
+    tenths = [round(1_000 * count / whole) if whole else 0 for count in counts]
     return [
-        f"{tenth / 10:.1f} %" if tenth or not count else "<0.1 %"
-        for tenth, count in zip(tenths, counts, strict=True)
+        "<0.1 %"
+        if count and not tenth
+        else f"{min(tenth, 999 if count < whole else tenth) / 10:.1f} %"
+        for count, tenth in zip(counts, tenths, strict=True)
     ]
 
 

@@ -152,12 +152,13 @@ def test_names_hint(name: str, names: list[str], hint: str) -> None:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=10**6), max_size=50))
-def test_shares_add_up(counts: list[int]) -> None:
-    """They add up to 100 %, each within a tenth of one per cent of its exact value."""
+def test_shares(counts: list[int]) -> None:
+    """Each is within half a tenth of one per cent of its exact value; equal counts have one."""
     result = texts.shares(counts)
     assert [share == "0.0 %" for share in result] == [count == 0 for count in counts]
-    parts = ["0" if share == "<0.1 %" else share.removesuffix(" %") for share in result]
-    tenths = [round(10 * float(part)) for part in parts]
-    assert sum(tenths) == (1_000 if any(counts) else 0)
-    for tenth, count in zip(tenths, counts, strict=True):
-        assert abs(tenth - 1_000 * count / (sum(counts) or 1)) <= 1
+    assert len({*zip(counts, result, strict=True)}) == len({*counts})
+    for share, count in zip(result, counts, strict=True):
+        exact = 100 * count / (sum(counts) or 1)
+        shown = float(share.removesuffix(" %").removeprefix("<"))
+        assert abs(shown - exact) <= (0.1 if share in ("<0.1 %", "99.9 %") else 0.0501)
+        assert (share == "100.0 %") == (0 < count == sum(counts))
