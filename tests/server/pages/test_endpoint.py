@@ -241,12 +241,15 @@ def test_pages_for_slow_readers_are_bounded(small: str, monkeypatch: pytest.Monk
 
 
 def test_links_are_valid(history_client: httpx.Client, addresses: dict[str, str]) -> None:
-    """One of each kind: to a page with parameters of the same names, from any page."""
+    """One of each kind: to a page with parameters of the same names, from any page.
+
+    Links within a page are left out, because the page of a missing revision has them too.
+    """
     links = {
         _kind(httpx.URL(link)): link
         for address in addresses.values()
         for link in shown(history_client, address).links("a").values()
-        if link.startswith(str(history_client.base_url))
+        if link.startswith(str(history_client.base_url)) and "#main" not in link
     }
     assert len(links) > 50
     answers = (
@@ -309,7 +312,7 @@ def test_immutable_pages_never_change(tmp_path: Path) -> None:
             "Search this revision for it",
             "/search?q=%3Cqqqq%3E&in=develop",
         ),
-        ("/r/a%2Fb", "", "All series", "/"),
+        ("/r/a%2Fv0.22.0", "", "All series", "/"),
     ],
 )
 def test_unknown_names_lead_on(
