@@ -30,8 +30,13 @@ ByteCount = NewType("ByteCount", int)
 DateTime = NewType("DateTime", datetime)
 
 
-def rfc3339(value: datetime) -> str:
-    """Return a time in UTC in the format of RFC 3339: 2025-03-30T12:00:00Z."""
+def rfc3339(value: datetime | str) -> str:
+    """Return a time in UTC in the format of RFC 3339: 2025-03-30T12:00:00Z.
+
+    A fact of a spec is already a text in this format.
+    """
+    if isinstance(value, str):
+        return value
     return utc(value).isoformat().replace("+00:00", "Z")
 
 

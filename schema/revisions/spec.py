@@ -26,6 +26,7 @@ from snapshots.frames.queries import (
     NearMiss,
 )
 from snapshots.models import SHOWN_FACTS, Encoding, Fact
+from snapshots.spack.names import checked_moment
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
@@ -228,6 +229,8 @@ def _graphql_type(fact: Fact) -> Any:
     kind = list[str] if fact.value_type == tuple[str, ...] else fact.value_type
     if fact.is_bytes:
         kind = gql.ByteCount
+    if fact.check is checked_moment:
+        kind = gql.DateTime
     return kind | None if fact.is_optional else kind
 
 
