@@ -294,7 +294,7 @@ class Revision(Node):
         following = info.context.changing_history().next(self.info)
         return None if following is None else Revision(info=following)
 
-    @resolver(Cost(weight=200))
+    @resolver(Cost(weight=200, num_bytes=500))
     def main_changes(self, info: Info) -> list[str] | None:
         """What it changed most since the previous revision of its series, a sentence each: the
         stacks that were added or removed, and the main cause. Null, with an error, if they are not
