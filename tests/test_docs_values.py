@@ -15,6 +15,7 @@ from snapshots.changes import lookup
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.models import CauseKind
+from snapshots.notes.sections import LEFT_OUT
 from snapshots.recipes.commits import RecipesOrigin
 from snapshots.recipes.effects import CommitLevel
 from snapshots.recipes.repository import package_of, stack_of
@@ -30,6 +31,7 @@ STEPS = r"^ +(\d\. .*)$"
     [
         (section("causes.md", "Reasons"), ROWS, (reason.name for reason in SpecChangeReason)),
         (section("causes.md", "Causes"), ROWS, (kind.name for kind in CauseKind)),
+        (section("causes.md", "What is not counted as a change"), r"^- (.*)$", LEFT_OUT),
         (
             section("causes.md", "The commits of a cause"),
             ROWS,
@@ -56,7 +58,10 @@ STEPS = r"^ +(\d\. .*)$"
             map(str, (0, FAULT, 2, NOT_NOTIFIED, INTERRUPTED, UNREAD)),
         ),
     ],
-    ids=["reasons", "causes", "levels", "commits", "packages", "nearest specs", "exit codes"],
+    ids=[
+        *("reasons", "causes", "not counted", "levels", "commits"),
+        *("packages", "nearest specs", "exit codes"),
+    ],
 )
 def test_lists_are_complete_and_in_order(text: str, pattern: str, names: Iterable[str]) -> None:
     """They have all members of the code, in its order."""

@@ -97,12 +97,12 @@ def visit(browser: webdriver.Chrome, lost_builds: str) -> Visit:
 
 def test_release_notes_are_copied(visit: Visit) -> None:
     """The changes between the last two releases, their causes, and the notes: three actions."""
-    visit.click("tr:has(a[href*='vX.Y.Z']) td:last-child a")
+    visit.click("article:has(a[href*='vX.Y.Z']) li a")
     assert visit.visible(".causes summary", "hdf5").text
     visit.click("nav a", "Notes")
     visit.click("button", "Copy Markdown")
     assert visit.visible(".status", "Copied.")
-    field = visit.visible("input[name=base]")
+    field = visit.visible("header [name=q]")
     field.clear()
     field.send_keys(Keys.CONTROL, "v")
     assert "v1.0" in str(field.get_property("value"))
