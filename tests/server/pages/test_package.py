@@ -147,5 +147,12 @@ def test_one_package_over_all_series(lost: httpx.Client) -> None:
     history = shown(lost, "/packages/zlib?series=develop")
     assert len(history.dom.cssselect("ol.log li")) == 2
     assert "/feeds/develop/zlib.atom" in history.links()["Feed"]
-    matrix = shown(lost, "/packages/hdf5").texts("table.matrix th")
-    assert matrix == ["Target", "2.0.0", "x86_64_v3"]
+    assert not shown(lost, "/packages/hdf5").dom.cssselect("table.matrix")  # of one cell
+
+
+def test_matrix_of_a_package_over_all_series(serve: Serve) -> None:
+    """Its newest specs by target and version."""
+    versions = ("1.12", "1.14")
+    client = serve([a_spec(version, name="hdf5", version=version) for version in versions])
+    matrix = shown(client, "/packages/hdf5").texts("table.matrix th")
+    assert matrix == ["Target", "1.14", "1.12", "x86_64_v3"]
