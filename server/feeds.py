@@ -33,12 +33,11 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
-from snapshots.changes.causes import CauseName
 from snapshots.changes.stored_changes import PairCounts, StoredCause
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
-from snapshots.models import CauseKind, utc
+from snapshots.models import utc
 from snapshots.notes.atom import (
     MEDIA_TYPE,
     Causes,
@@ -196,12 +195,11 @@ def causes_in_feeds(
 
 def _cause_text(library: Library, cause: StoredCause, entry: PackageEntry) -> str:
     """Return the subject of the only commit that changed the recipe, else the cause's title."""
-    if cause.kind is CauseKind.RECIPE and entry.base is not None:
+    if cause.recipe and entry.base:
         between = library.recipes.between(entry.base, entry.head)
-        commit = between.only_commit(cause.package) if between else None
-        if commit is not None:
+        if commit := between and between.only_commit(cause.recipe):
             return commit.subject
-    return cause_title(CauseName(cause.kind, cause.package, cause.before, cause.after))
+    return cause_title(cause.name)
 
 
 class FeedResponse(Response):

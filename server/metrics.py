@@ -30,6 +30,7 @@ from server.asgi.exchanges import Exchange
 from server.graphql.answers import Answers
 from server.graphql.execution import Execution
 from server.watch import CatalogWatch, in_background
+from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.runs import Regular
 from snapshots.history import History
@@ -206,7 +207,7 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
         yield from all_of_them.collect()
         catalog = self.watch.catalog
         yield from of_catalog(catalog.history)
-        yield from of_disk(catalog.location)
+        yield from of_disk(catalog)
         yield from of_runs(self.watch.runs)
 
 
@@ -255,12 +256,18 @@ def of_runs(runs: Iterable[Regular]) -> Iterator[Metric]:
     yield result
 
 
-def of_disk(location: str) -> Iterator[Metric]:
-    """Yield the size of a catalog in a folder, that of its disk, and how much of it is free."""
+def of_disk(catalog: Catalog) -> Iterator[Metric]:
+    """Yield the size of a catalog in a folder, that of its disk, and how much of it is free.
+
+    In object storage, to list all files would take many requests, and nothing gets full.
+    """
+    if not catalog.storage.location.is_folder:
+        return
     with suppress(OSError):
-        files = (path.stat().st_size for path in Path(location).rglob("*") if path.is_file())
-        yield GaugeMetricFamily("cachelog_catalog_bytes", "Size of the catalog.", sum(files))
-        disk = shutil.disk_usage(location)
+        disk = shutil.disk_usage(catalog.location)
+        yield GaugeMetricFamily(
+            "cachelog_catalog_bytes", "Size of the catalog's data files.", catalog.num_bytes()
+        )
         yield GaugeMetricFamily("cachelog_disk_bytes", "Size of the catalog's disk.", disk.total)
         yield GaugeMetricFamily(
             "cachelog_free_bytes", "Bytes that are free on the catalog's disk.", disk.free

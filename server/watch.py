@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from schema.errors import incident
 from snapshots.catalog.catalog import Catalog, Follower
 from snapshots.catalog.history_queries import prepare
-from snapshots.catalog.runs import Regular
+from snapshots.catalog.runs import Regular, regular
 from snapshots.errors import CatalogError
 from snapshots.texts import counted
 
@@ -38,6 +38,7 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 _RUNS_SECONDS = 30.0
+"""The time after which the records of runs are read again."""
 
 
 class CatalogWatch:
@@ -110,7 +111,7 @@ class CatalogWatch:
         if time.monotonic() - self._runs_read > _RUNS_SECONDS:
             self._runs_read = time.monotonic()
             with suppress(CatalogError):  # a check that fails has said so
-                self.runs = self.catalog.runs.regular(datetime.now(UTC))
+                self.runs = regular(self.catalog.runs.all(), datetime.now(UTC))
 
     def _prepare(self) -> None:
         # The first comparison of two specs would otherwise block other requests during this import.

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from server.metrics import REGISTRY, of_catalog, of_disk, of_runs
+from snapshots.catalog.catalog import Catalog
 from snapshots.history import History
 from tests.test_docs import DOCUMENTS
 
@@ -23,7 +24,7 @@ FAMILIES = {
         *REGISTRY.collect(),
         *of_catalog(History()),
         *of_runs([]),
-        *of_disk("."),
+        *of_disk(Catalog(".")),
     )
     if family.name.startswith("cachelog_")
 }

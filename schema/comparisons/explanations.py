@@ -361,7 +361,7 @@ class StoredCauseRows(CauseRows):
     ) -> None:
         self._context = context
         self._sides = *sides, ComparisonFilter(package=package)
-        self._name = CauseName(cause.kind, cause.package, cause.before, cause.after)
+        self._name = cause.name
         self._num_specs = num_specs
 
     def __len__(self) -> int:

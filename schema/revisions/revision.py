@@ -28,7 +28,6 @@ from snapshots.models import (
     INSTALLATION,
     LOCK_FILE,
     PAGES,
-    CauseKind,
     RevisionInfo,
     UnprovenReason,
     public_location,
@@ -307,8 +306,7 @@ class Revision(Node):
         previous = history.previous(revision)
         between = None if previous is None else context.catalog.recipes.between(previous, revision)
         cause = None if changes is None else changes.cause
-        is_recipe = cause is not None and cause.kind is CauseKind.RECIPE
-        commit = between.only_commit(cause.package) if between and cause and is_recipe else None
+        commit = between.only_commit(cause.recipe) if between and cause else None
         return list(map(plain, main_changes_sentences(revision, changes, commit)))
 
     @resolver(Cost(weight=60))

@@ -503,11 +503,20 @@ class NearMissType:
 class SpecConnection(relay.Connection[SpecType]):
     """A page of specs."""
 
+    @property
+    def _specs(self) -> SpecPage:
+        assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
+        return self.page
+
+    @property
+    def _unmet_query(self) -> str | None:
+        """The query in Spack's spec syntax, if there is one and it matches nothing."""
+        return None if len(self._specs.rows) else self._specs.query
+
     @resolver()
     def facets(self) -> Facets:
         """Counts over all specs of the connection, not only those of the page."""
-        assert isinstance(self.page, SpecPage)  # noqa: S101 - narrows the type of the base class
-        return Facets(page=self.page)
+        return Facets(page=self._specs)
 
     @resolver(
         Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
@@ -516,13 +525,12 @@ class SpecConnection(relay.Connection[SpecType]):
         f"one only in case. At most {UNKNOWN_NAMES_MAX} names.",
     )
     def unknown_names(self) -> list[UnknownNameType]:
-        page = self.page
-        assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
-        if page.query is None or len(page.rows):
+        query, loaded = self._unmet_query, self._specs.loaded
+        if query is None:
             return []
         return [
             UnknownNameType(name=unknown.name, nearest_names=list(unknown.nearest))
-            for unknown in page.loaded.unknown_names(page.query)
+            for unknown in loaded.unknown_names(query)
         ]
 
     @resolver(
@@ -532,19 +540,18 @@ class SpecConnection(relay.Connection[SpecType]):
         "the name of a package.",
     )
     def near_misses(self) -> list[NearMissType]:
-        page = self.page
-        assert isinstance(page, SpecPage)  # noqa: S101 - narrows the type of the base class
-        if page.query is None or len(page.rows):
+        query, loaded = self._unmet_query, self._specs.loaded
+        if query is None:
             return []
         return [
             NearMissType(
                 near_miss=miss,
-                loaded=page.loaded,
+                loaded=loaded,
                 fact=miss.fact,
                 values=list(miss.values),
                 num_specs=len(miss.rows),
             )
-            for miss in page.loaded.near_misses(page.query)
+            for miss in loaded.near_misses(query)
         ]
 
 

@@ -33,7 +33,7 @@ from snapshots.contents import ContentRows, PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING, RevisionInfo
-from snapshots.tables import split_by_cache
+from snapshots.tables import TABLES, split_by_cache
 from snapshots.texts import short_digest
 
 
@@ -123,6 +123,11 @@ class Catalog:
         self._state += 1
         if self.generation == -1 or history.revisions != before.revisions:
             self.generation = self._state
+
+    def num_bytes(self) -> int:
+        """Return the size of its data files, without the logs; it lists all of them."""
+        files = (self.storage.data_files(name).values() for name in TABLES)
+        return sum(file.size for file in chain.from_iterable(files))
 
     def require_history(self) -> History:
         """Refresh and return the history; raises NoCatalog, or EmptyCatalog if it is empty."""

@@ -8,6 +8,7 @@ times as long as with Arrow.
 
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -33,7 +34,7 @@ from deltalake.transaction import (
 )
 
 from snapshots.catalog.parquet import check_bytes, from_parquet, new_path, to_parquet
-from snapshots.catalog.storage import RESTORE, Storage, checksum, reason_of
+from snapshots.catalog.storage import RESTORE, Storage, checksum, reason_of, translated
 from snapshots.errors import CatalogError
 
 # -- files of a table
@@ -769,3 +770,37 @@ def refuses_to_overwrite(storage: Storage) -> bool:
     finally:
         for path in storage.find(name):
             storage.remove(f"{name}/{path}")
+
+
+# -- what is read from a table
+
+
+class TableView(ABC):
+    """What was read from a table, as of the last ``refresh``.
+
+    If the store fails or the table is damaged, the error is kept until a later call succeeds.
+    """
+
+    def __init__(self, location: str) -> None:
+        self._location = location
+        self._mark: Mark | None = None
+        self._problem: CatalogError | None = None
+
+    def refresh(self) -> bool:
+        """Read what is new; return whether any row was added or removed.
+
+        A missing table has no rows.
+        """
+        before, problem = self._mark, self._problem
+        try:
+            with translated(self._location):
+                self._read()
+            self._problem = None
+        except CatalogError as error:
+            self._mark, self._problem = None, error
+            return problem is None
+        return self._mark != before or problem is not None
+
+    @abstractmethod
+    def _read(self) -> None:
+        """Read the rows, unless the mark is that of the table."""

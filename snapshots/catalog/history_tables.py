@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import CatalogTable, Mark, sql_list, sql_text
+from snapshots.catalog.delta import CatalogTable, TableView, sql_list, sql_text
 from snapshots.catalog.storage import Storage, translated
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.stored_changes import (
@@ -69,7 +69,7 @@ _FEW = 200
 """The maximum number of texts that a query lists; rows of more are selected from its result."""
 
 
-class HistoryTables:
+class HistoryTables(TableView):
     """The history in a storage, as of the last ``refresh``.
 
     Rows of changes are read when they are requested, and are as new as the counts, or newer. Every
@@ -79,7 +79,7 @@ class HistoryTables:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._location = storage.location.text
+        super().__init__(storage.location.text)
         self.table = CatalogTable(
             storage,
             "comparisons",
@@ -100,10 +100,8 @@ class HistoryTables:
             )
             for name, schema in (("changes", CHANGES), ("hashes", HASHES))
         )
-        self._mark: Mark | None = None
         self._counts: dict[Pair, PairCounts] = {}
         self._explained: frozenset[Pair] = frozenset()
-        self._problem: CatalogError | None = None
 
     @property
     def is_broken(self) -> bool:
@@ -114,21 +112,6 @@ class HistoryTables:
     def is_damaged(self) -> bool:
         """Whether that is because of damage, so that they have to be made again."""
         return self._problem is not None and self._problem.reason.endswith(HOW_TO_MEND)
-
-    def refresh(self) -> bool:
-        """Read new pairs; return whether any pair was added or removed.
-
-        A catalog without the tables has no pairs.
-        """
-        before, problem = self._mark, self._problem
-        try:
-            with translated(self._location):
-                self._read()
-            self._problem = None
-        except CatalogError as error:
-            self._mark, self._problem = None, error
-            return problem is None
-        return self._mark != before or problem is not None
 
     def _read(self) -> None:
         try:

@@ -9,7 +9,7 @@ from some of those commits, but not from all. It is written first, so that a rea
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from snapshots.catalog.delta import CatalogTable, Mark
+from snapshots.catalog.delta import CatalogTable, TableView
 from snapshots.catalog.storage import Storage, translated
 from snapshots.errors import CatalogError
 from snapshots.models import FileInfo, RevisionInfo, SideInfo
@@ -47,7 +47,7 @@ class _Assigned(msgspec.Struct, frozen=True):
     recipes: Recipes
 
 
-class RecipesTables:
+class RecipesTables(TableView):
     """The recipes of revisions in a storage, as of the last ``refresh``.
 
     Commits are read when they are requested. All methods are thread-safe, and raise CatalogError if
@@ -55,13 +55,11 @@ class RecipesTables:
     """
 
     def __init__(self, storage: Storage) -> None:
-        self._location = storage.location.text
+        super().__init__(storage.location.text)
         self._recipes = CatalogTable(storage, "recipes", RECIPES)
         self._commits = CatalogTable(storage, "commits", COMMITS)
         self._lock = threading.RLock()
-        self._mark: Mark | None = None
         self._rows: dict[_RevisionKey, _Assigned] = {}
-        self._problem: CatalogError | None = None
         self._graphs: dict[Source, CommitGraph] | None = None
 
     def refresh(self) -> bool:
@@ -71,15 +69,7 @@ class RecipesTables:
         recipes raise the error until a later call succeeds; nothing else is affected.
         """
         with self._lock:
-            before, problem = self._mark, self._problem
-            try:
-                with translated(self._location):
-                    self._read()
-                self._problem = None
-            except CatalogError as error:
-                self._mark, self._problem = None, error
-                return problem is None
-            return self._mark != before or problem is not None
+            return super().refresh()
 
     def _read(self) -> None:
         try:
@@ -164,21 +154,18 @@ class RecipesTables:
         """
         if not is_oid_prefix(prefix):
             return []
-        matches = {
-            oid: (source, commit)
-            for source, graph in self._all_graphs().items()
-            for oid, commit in graph.commits.items()
-            if oid.startswith(prefix)
-        }
-        return list(matches.values())
+        return self._where(lambda commit: commit.oid.startswith(prefix))
 
     def of_pull_request(self, number: int) -> list[tuple[Source, Commit]]:
-        """Return the stored commits whose subject names a pull request, with their sources."""
+        """Return the stored commits whose subject names a pull request, as ``commits`` does."""
+        return self._where(lambda commit: commit.pull_request == number)
+
+    def _where(self, accept: Callable[[Commit], bool]) -> list[tuple[Source, Commit]]:
         matches = {
             oid: (source, commit)
             for source, graph in self._all_graphs().items()
             for oid, commit in graph.commits.items()
-            if commit.pull_request == number
+            if accept(commit)
         }
         return list(matches.values())
 

@@ -1,5 +1,6 @@
 """The table ``runs``: imports, upkeep, verifications and backups, and what became of each."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -84,6 +85,21 @@ class Regular(msgspec.Struct, frozen=True):
     success: Run | None
 
 
+def regular(runs: Iterable[Run], now: datetime) -> list[Regular]:
+    """Return what is expected to run again, of runs that are newest first.
+
+    An import or a backup is if it ran twice, the last time not longer ago than ``REGULAR``.
+    """
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.kind, run.subject), []).append(run)
+    return [
+        Regular(same[0], next((run for run in same if run.result.is_success), None))
+        for same in groups.values()
+        if now - same[0].started_at < REGULAR and (len(same) > 1 or not same[0].subject)
+    ]
+
+
 class Runs:
     """The recorded runs of a catalog. Raises CatalogError if the store fails."""
 
@@ -100,20 +116,6 @@ class Runs:
                 return []
         runs = msgspec.convert(rows, list[Run])
         return sorted(runs, key=lambda run: run.started_at, reverse=True)
-
-    def regular(self, now: datetime) -> list[Regular]:
-        """Return what is expected to run again, each with its last run.
-
-        An import or a backup is if it ran twice, the last time not longer ago than ``REGULAR``.
-        """
-        groups: dict[tuple[str, str], list[Run]] = {}
-        for run in self.all():
-            groups.setdefault((run.kind, run.subject), []).append(run)
-        return [
-            Regular(runs[0], next((run for run in runs if run.result.is_success), None))
-            for runs in groups.values()
-            if now - runs[0].started_at < REGULAR and (len(runs) > 1 or not runs[0].subject)
-        ]
 
     def add(self, run: Run) -> None:
         """Record a run. One that does not know its series has those of its last success."""

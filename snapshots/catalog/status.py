@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.runs import Regular, Run, RunKind, RunResult
-from snapshots.tables import TABLES
+from snapshots.catalog.runs import Regular, Run, RunKind, RunResult, regular
 from snapshots.texts import minute, size
 
 UPKEEP_OVERDUE = timedelta(days=3)
@@ -53,16 +52,16 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 def status_of(catalog: Catalog, now: datetime) -> Status:
     """Return the state of a catalog that was refreshed; raises CatalogError if the store fails."""
     history, storage = catalog.history, catalog.storage
-    runs, regular = catalog.runs.all(), catalog.runs.regular(now)
+    runs = catalog.runs.all()
+    expected = regular(runs, now)
     imports = [run for run in runs if run.kind is RunKind.IMPORT]
     disk = shutil.disk_usage(catalog.location) if storage.location.is_folder else None
-    files = [file for name in TABLES for file in storage.data_files(name).values()]
     stored = catalog.changes.explained
     return Status(
         location=storage.location.text,
         num_revisions=len(history.revisions),
         num_contents=len({row.digest for row in history.rows}),
-        num_bytes=sum(file.size for file in files),
+        num_bytes=catalog.num_bytes(),
         num_free_bytes=disk.free if disk else None,
         series=[
             SeriesStatus(
@@ -74,18 +73,18 @@ def status_of(catalog: Catalog, now: datetime) -> Status:
             )
             for name in history.series_names
         ],
-        runs=[it.last for it in regular],
+        runs=[it.last for it in expected],
         num_missing_pairs=sum(pair not in stored for pair in history.pairs),
         problems=[
-            *_failing(regular),
-            *_overdue(regular, now),
+            *_failing(expected),
+            *_overdue(expected, now),
             *_full(disk.free if disk else 0, disk.total if disk else 0),
         ],
     )
 
 
-def _failing(regular: list[Regular]) -> Iterator[str]:
-    for it in regular:
+def _failing(expected: list[Regular]) -> Iterator[str]:
+    for it in expected:
         if not it.last.result.is_success:
             of = f" of {it.last.subject}" if it.last.subject else ""
             verb = "is refused" if it.last.result is RunResult.REFUSED else "fails"
@@ -93,8 +92,8 @@ def _failing(regular: list[Regular]) -> Iterator[str]:
             yield f"{it.last.kind}{of} {verb} ({when}): {it.last.message}"
 
 
-def _overdue(regular: list[Regular], now: datetime) -> Iterator[str]:
-    for it in regular:
+def _overdue(expected: list[Regular], now: datetime) -> Iterator[str]:
+    for it in expected:
         if it.last.kind is RunKind.UPKEEP and now - it.last.ended_at > UPKEEP_OVERDUE:
             yield f"no upkeep since {minute(it.last.ended_at)} UTC"
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
 from snapshots.arrays import NO_ROW, Fingerprints, Numbers, Rows, SmallCodes
-from snapshots.changes.causes import Causes
+from snapshots.changes.causes import CauseName, Causes
 from snapshots.changes.coverage import folded
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
@@ -194,6 +194,16 @@ class StoredCause(msgspec.Struct, frozen=True):
     num_specs: int
     num_involved: int
     size: int | None
+
+    @property
+    def name(self) -> CauseName:
+        """The name that identifies it."""
+        return CauseName(self.kind, self.package, self.before, self.after)
+
+    @property
+    def recipe(self) -> str | None:
+        """The package whose recipe changed; None for a cause of another kind."""
+        return self.package if self.kind is CauseKind.RECIPE else None
 
 
 def stored_causes(causes: Causes, head: Frame) -> tuple[StoredCause, ...]:

@@ -9,6 +9,7 @@ import pytest
 
 from server.metrics import of_runs
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.runs import regular
 from snapshots.demo import history, write_pages
 from tests.deploy.files import commands_of, own_services
 from tests.server.commands import CommandResult, cachelog
@@ -52,7 +53,7 @@ class Nights:
 
     def failing(self) -> set[str]:
         """Return the runs whose last result is bad, by the metrics."""
-        _, results = of_runs(self.catalog.runs.regular(datetime.now(UTC)))
+        _, results = of_runs(regular(self.catalog.runs.all(), datetime.now(UTC)))
         return {it.labels["run"] for it in results.samples if not it.value}
 
 
