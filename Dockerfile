@@ -17,18 +17,11 @@ RUN python -m venv --without-pip /opt/cachelog \
     && pip --python /opt/cachelog install --no-cache-dir --require-hashes --requirement requirements.txt \
     && python trim_libraries.py /opt/cachelog
 
-FROM libraries AS documentation
-ARG REPOSITORY
-COPY . .
-RUN pip --python /opt/cachelog install --no-cache-dir --require-hashes --requirement deploy/requirements-docs.txt \
-    && CACHELOG_BUILD_REPOSITORY="${REPOSITORY}" /opt/cachelog/bin/python -m mkdocs build --quiet --site-dir /documentation
-
 FROM ${BASE} AS wheel
 # There is no git here that could tell it.
 ARG VERSION
 WORKDIR /build
 COPY . .
-COPY --from=documentation /documentation server/documentation
 RUN CACHELOG_BUILD_VERSION="${VERSION}" pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM ${BASE}

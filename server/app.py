@@ -1,13 +1,11 @@
 """The web application, built in one function from explicit lists."""
 
-import asyncio
 import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,16 +23,14 @@ from schema.errors import incident
 from server import logs
 from server.asgi import exchanges
 from server.asgi.admission import MAX_UNFINISHED, Admission, Bodies, Outgoing
-from server.asgi.allowances import Allowances
 from server.asgi.lanes import PATIENCE, Lanes
 from server.asgi.responses import ResponseSender
-from server.asgi.static_folder import STATIC, documentation_at, files_below
+from server.asgi.static_folder import STATIC, files_below
 from server.feeds import FEEDS_PREFIX, FeedsEndpoint
 from server.graphiql.editor import graphiql_page, missing_assets
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint, SchemaText
 from server.graphql.execution import Execution
-from server.graphql.persisted_documents import read_manifest
 from server.logs import AccessLog
 from server.metrics import Metrics, note
 from server.pages.addresses import Address, PageRoute, Query, without_slash
@@ -45,10 +41,10 @@ from server.pages.renderer import STATIC as PAGES_STATIC
 from server.pages.renderer import Renderer
 from server.pages.routes import PAGES
 from server.settings import Settings, settings_from
-from server.tracing import tracing_from
 from server.watch import CatalogWatch, live, ready
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
+from snapshots.program import cachelog_version
 
 GRAPHQL_PATH = "/graphql"
 
@@ -93,49 +89,37 @@ def create_app(
     Work waits for a thread for up to ``patience`` seconds, in at most ``max_unfinished`` requests.
     """
     catalog = Catalog(settings.catalog, retry_seconds=CATALOG_RETRY_SECONDS)
-    tracing = tracing_from(settings)
     library = Library(
         catalog,
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
         recipes_url=settings.recipes_url,
-        observe=tracing.span if tracing else nullcontext,
+        observe=_spans(),
     )
-    is_trusted = exchanges.trusted_among(settings.trusted_proxies)
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of_server(patience)
     admission = Admission(max_unfinished)
     is_open = settings.introspection
     api = API(settings.limits(), introspection=is_open, suggestions=is_open)
     execution = Execution(api, catalog, library, lanes)
-    answers = Answers(
-        catalog,
-        execution,
-        lanes,
-        cache_bytes=settings.response_cache,
-        documents=read_manifest(Path(settings.documents)) if settings.documents else None,
-    )
+    answers = Answers(catalog, execution, lanes, cache_bytes=settings.response_cache)
     sender = ResponseSender(answers.responses, lanes.light, Outgoing(admission))
-    allowances = Allowances(requests=settings.requests_per_minute, cost=settings.cost_per_minute)
     bodies = Bodies(settings.max_body, admission)
     endpoint = GraphQLEndpoint(
         answers,
         sender,
         page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
         bodies=bodies,
-        allowances=allowances,
     )
 
-    feeds = FeedsEndpoint(catalog, library, execution.history_answers, sender, lanes, allowances)
+    feeds = FeedsEndpoint(catalog, library, execution.history_answers, sender, lanes)
 
-    docs = settings.documentation()
     pages = PageContext(
         catalog,
-        DocumentRunner(execution, lanes, allowances),
+        DocumentRunner(execution, lanes),
         Renderer(
             public_url=settings.public_address(),
             has_graphiql=settings.graphiql,
-            has_docs=docs is not None,
             recipes_url=settings.recipes_url,
         ),
         sender,
@@ -154,8 +138,6 @@ def create_app(
             yield
         access_log.flush()
         lanes.close()
-        if tracing:
-            await asyncio.to_thread(tracing.close)
 
     schema_text = SchemaText(sender)
     routes: list[BaseRoute] = [
@@ -174,29 +156,23 @@ def create_app(
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", partial(ready, watch)),
-        files_below("/static/pages", PAGES_STATIC, allowances, sender),
-        files_below("/static", STATIC, allowances, sender),
-        *(documentation_at("/docs", docs, allowances, sender) if docs else []),
+        files_below("/static/pages", PAGES_STATIC, sender),
+        files_below("/static", STATIC, sender),
     ]
-    ids = exchanges.RequestIds(is_trusted)
     headers = exchanges.SecurityHeaders(
         needs_cdn=bool(missing_assets(STATIC)), frame_ancestors=settings.framing()
     )
     middleware = [
         Middleware(
             exchanges.Exchanges,
-            ids=ids,
+            ids=exchanges.RequestIds(),
             headers=headers,
             observers=observers,
             failure=_internal_error,
             admission=admission,
         )
     ]
-    if tracing:
-        named = [Route(GRAPHQL_PATH, endpoint), *routes]
-        middleware.insert(0, Middleware(tracing.middleware, is_trusted=is_trusted, routes=named))
     if settings.trusted_proxies:
-        # Exchanges is outside of this: it needs the proxy's own address to judge request ids.
         proxies = list(settings.trusted_proxies)
         middleware.append(Middleware(ProxyHeadersMiddleware, trusted_hosts=proxies))
     if settings.cors_origins:
@@ -231,6 +207,15 @@ def app_from_environ() -> Application:
     # With two computing threads, the event loop then responds three times faster.
     sys.setswitchinterval(_SWITCH_SECONDS)
     return app
+
+
+def _spans() -> Callable[[str], AbstractContextManager[Any]]:
+    """Return what makes a span of OpenTelemetry, whose own command configures them, if at all."""
+    try:
+        from opentelemetry.trace import get_tracer
+    except ModuleNotFoundError:
+        return nullcontext
+    return get_tracer("cachelog", cachelog_version()).start_as_current_span
 
 
 async def _home(_request: Request) -> Response:

@@ -15,7 +15,6 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schema.errors import bounded
-from server.asgi.allowances import Allowances
 from server.asgi.errors import RETRY_SECONDS, BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.lanes import Lanes
@@ -226,8 +225,6 @@ _PATIENCE = 10.0
 """Number of seconds that a request waits for a feed that is being made."""
 
 _LONGEST_QUERY, _LONGEST_TEXT = 200, 600
-_UNITS = 100_000
-"""The cost charged for making a feed, in the units of query costs: about 30 ms."""
 
 
 class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
@@ -246,7 +243,6 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     answers: HistoryCache
     sender: ResponseSender
     lanes: Lanes
-    allowances: Allowances
     makings: SingleFlight[FeedResponse] = msgspec.field(
         default_factory=lambda: SingleFlight("feed", seconds=_PATIENCE, outlasts=True)
     )
@@ -257,7 +253,6 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             await _text_response(f"use {_ALLOW}", 405, {"allow": _ALLOW})(scope, receive, send)
             return
         try:
-            self.allowances.count_request(scope)
             response = await unless_disconnected(receive, self._find(scope))
             await self._send(response, scope, send)
         except (BadRequest, NoSuchFeed, CachelogError) as error:
@@ -282,8 +277,6 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         if isinstance(cached, FeedResponse):
             responses.num_hits += 1
             return cached
-        if key not in self.makings:
-            self.allowances.charge(scope, _UNITS)
         return await self.makings.value(key, lambda: self._make(key, *path, after))
 
     async def _make(

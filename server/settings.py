@@ -26,9 +26,6 @@ Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 Switch = Annotated[bool, Meta(description="true or false")]
-DOCUMENTATION = Path(__file__).parent / "documentation"
-"""The folder of the documentation site, if it was built before the wheel."""
-
 _ORIGIN = re.compile(r"https?://(?:\*\.)?[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
 
 LogFormat = Annotated[Literal["text", "json"], Meta(description="text or json")]
@@ -59,15 +56,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_cost: Count = Limits.max_cost
     """Units of cost of a request; see extensions.cost."""
 
-    requests_per_minute: Bytes = 0
-    """Requests of a client address in a minute; 0 for no limit."""
-
-    cost_per_minute: Bytes = 0
-    """Units of cost of a client address in a minute; 0 for no limit."""
-
-    documents: Text = ""
-    """A manifest of the only documents that are executed, Apollo's or Relay's; empty for all."""
-
     introspection: Switch = True
     """Whether the schema is available: by introspection, at /schema.graphql, in suggestions."""
 
@@ -79,9 +67,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     public_url: Text = ""
     """The public address, such as https://example.org/cachelog/, for absolute links."""
-
-    docs: Text = ""
-    """The folder of the documentation site at /docs; empty: the installed one, none: no site."""
 
     cors_origins: Names = ()
     """Origins whose pages can send requests (CORS), separated by commas; ``*`` for all."""
@@ -100,9 +85,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     metrics: Switch = True
     """Whether /metrics provides metrics for Prometheus."""
-
-    tracing: Switch = False
-    """Whether OpenTelemetry spans are sent, as its own variables OTEL_* configure."""
 
     cache_dir: Text = "~/.cache/cachelog"
     """The folder in which imports cache downloads; empty for none."""
@@ -164,20 +146,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                     f"{origin!r} is not an origin, such as https://example.org",
                 )
         return self.frame_ancestors
-
-    def documentation(self) -> Path | None:
-        """Return the folder of the documentation site, if any. Raises InvalidArgument."""
-        if self.docs == "none":
-            return None
-        folder = Path(self.docs) if self.docs else DOCUMENTATION
-        if all((folder / name).is_file() for name in ("index.html", "404.html")):
-            return folder
-        if self.docs:
-            raise InvalidArgument(
-                variable_of("docs"),
-                f"{self.docs!r} has no index.html and 404.html: name the folder that mkdocs wrote",
-            )
-        return None
 
     def limits(self) -> Limits:
         """Return the limits of one request, of which that of the cost is a setting."""

@@ -298,8 +298,7 @@ class OlderCatalog(CatalogError):
     """A catalog of cachelog 0.2 or earlier, which stored contents differently."""
 
     def __init__(self, location: str) -> None:
-        reason = "an earlier cachelog wrote it: export its revisions and import them again, as "
-        super().__init__(location, reason + "docs/install.md describes")
+        super().__init__(location, "an earlier cachelog wrote it: import its sources again")
 
 
 class IncompleteHistory(CachelogError):

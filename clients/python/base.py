@@ -31,7 +31,7 @@ class Candidate(BaseModel):
 class Extensions(BaseModel, extra="allow"):
     """What an error has for programs.
 
-    - code: what tells errors apart: REVISION_NOT_FOUND, AMBIGUOUS_HASH, RATE_LIMITED …
+    - code: what tells errors apart: REVISION_NOT_FOUND, AMBIGUOUS_HASH, OVERLOADED …
     - nearest: names that resemble one that does not exist
     - candidates: hashes that start with an ambiguous prefix
     """

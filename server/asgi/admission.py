@@ -215,18 +215,17 @@ class Outgoing:
         finally:
             self.num_bytes -= num_bytes
 
-    async def send(self, send: Send, content: bytes, *, more_body: bool = False) -> None:
+    async def send(self, send: Send, content: bytes) -> None:
         """Send a body in pieces, each when the client has read most of the preceding ones.
 
-        A slow client thus takes the memory of one piece instead of a copy of the entire body. With
-        ``more_body``, the body continues after this content. Raises Disconnected if the client does
-        not read it.
+        A slow client thus takes the memory of one piece instead of a copy of the entire body.
+        Raises Disconnected if the client does not read it.
         """
         self._admission.pause()
         try:
             for start in range(0, len(content) or 1, PIECE):
                 end = start + PIECE
-                has_more = more_body or end < len(content)
+                has_more = end < len(content)
                 message = {"body": content[start:end], "more_body": has_more}
                 async with asyncio.timeout(self._seconds):
                     await send({"type": "http.response.body", **message})

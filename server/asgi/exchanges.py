@@ -4,9 +4,8 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import count
 from typing import Any, TypeVar
 
@@ -16,7 +15,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from server.asgi.admission import BUSY_BODY, BUSY_HEADERS, Admission
 from server.asgi.errors import RETRY_SECONDS, Disconnected
 from server.asgi.responses import Headers, send_small
-from snapshots.errors import InvalidArgument
 
 HEADER = b"x-request-id"
 
@@ -26,51 +24,20 @@ REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
 _VALID_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,128}")
 """Ids that can be used unchanged in a header and in a line of the log."""
 
-IsTrusted = Callable[[str], bool]
-
-
-def trusted_among(networks: tuple[str, ...]) -> IsTrusted:
-    """Return a function that tests whether an address is in one of the networks.
-
-    Raises InvalidArgument for an invalid network.
-    """
-    parsed: list[IPv4Network | IPv6Network] = []
-    for text in networks:
-        try:
-            parsed.append(ip_network(text))
-        except ValueError:
-            reason = f"{text!r} is not an address or a network such as 10.0.0.0/8"
-            raise InvalidArgument("CACHELOG_TRUSTED_PROXIES", reason) from None
-
-    def is_trusted(host: str) -> bool:
-        try:
-            address = ip_address(host)
-        except ValueError:
-            return False
-        return any(address in network for network in parsed)
-
-    return is_trusted
-
 
 class RequestIds:
-    """Creates request ids, or adopts those that a trusted proxy has set in X-Request-ID."""
+    """Creates request ids, or adopts valid ones from X-Request-ID, which proxies set."""
 
-    def __init__(self, is_trusted: IsTrusted) -> None:
-        self._is_trusted = is_trusted
+    def __init__(self) -> None:
         self._prefix = secrets.token_hex(6)
         self._numbers = count(1)
 
     def of(self, scope: Scope) -> str:
         """Return the id of a request."""
-        return self._given(scope) or f"{self._prefix}-{next(self._numbers):x}"
-
-    def _given(self, scope: Scope) -> str | None:
         for name, value in scope["headers"]:
-            if name == HEADER:
-                client = scope.get("client")
-                is_accepted = client and _VALID_ID.fullmatch(value) and self._is_trusted(client[0])
-                return str(value, "ascii") if is_accepted else None
-        return None
+            if name == HEADER and _VALID_ID.fullmatch(value):
+                return str(value, "ascii")
+        return f"{self._prefix}-{next(self._numbers):x}"
 
 
 CDN = "https://unpkg.com"
@@ -211,13 +178,11 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
     failure: Callable[[Exception], ASGIApp]
     admission: Admission
 
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[Any]:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request to the application, and report the exchange."""
         if scope["type"] != "http":
-            return self.app(scope, receive, send)
-        return self._answer(scope, receive, send)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Exchange:
+            await self.app(scope, receive, send)
+            return
         started = time.perf_counter()
         request_id = self.ids.of(scope)
         REQUEST_ID.set(request_id)  # in the context of this request's own task
@@ -237,7 +202,8 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
         if not self.admission.admits(scope["path"]):
             scope[CODE] = "OVERLOADED"
             await send_small(noting, 503, BUSY_HEADERS, BUSY_BODY)
-            return note_exchange(self.observers, scope, request_id, status, size, started)
+            self._report(scope, request_id, status, size, started)
+            return
         self.admission.begin()
         try:
             await self.app(scope, receive, noting)
@@ -254,31 +220,23 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
             await self.failure(error)(scope, receive, noting)
         finally:
             self.admission.end()
-            exchange = note_exchange(self.observers, scope, request_id, status, size, started)
-        return exchange
+            self._report(scope, request_id, status, size, started)
 
-
-def note_exchange(
-    observers: Sequence[Observer],
-    scope: Scope,
-    request_id: str,
-    status: int,
-    num_bytes: int,
-    started: float,
-) -> Exchange:
-    """Report a response that has just been sent to the observers; return the exchange."""
-    client = scope.get("client")
-    exchange = Exchange(
-        request_id,
-        client[0] if client else None,
-        scope["method"],
-        scope["path"],
-        status,
-        num_bytes,
-        time.perf_counter() - started,
-        scope.get(OPERATION),
-        scope.get(CODE),
-    )
-    for observer in observers:
-        observer(exchange)
-    return exchange
+    def _report(
+        self, scope: Scope, request_id: str, status: int, num_bytes: int, started: float
+    ) -> None:
+        """Report a response that has just been sent to the observers."""
+        client = scope.get("client")
+        exchange = Exchange(
+            request_id,
+            client[0] if client else None,
+            scope["method"],
+            scope["path"],
+            status,
+            num_bytes,
+            time.perf_counter() - started,
+            scope.get(OPERATION),
+            scope.get(CODE),
+        )
+        for observer in self.observers:
+            observer(exchange)

@@ -1,18 +1,13 @@
-"""Folders of files that are served from memory: assets of pages, and the documentation site."""
+"""Folders of files that are served from memory."""
 
 import mimetypes
-import re
-from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import RedirectResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE
 from server.asgi.responses import REVALIDATE, Response, ResponseSender
@@ -39,8 +34,7 @@ class StaticFolder:
     A file is compressed once for each coding. No file is open while a response is sent.
     """
 
-    def __init__(self, folder: Path, allowances: Allowances, sender: ResponseSender) -> None:
-        self._allowances = allowances
+    def __init__(self, folder: Path, sender: ResponseSender) -> None:
         self._sender = sender
         self._files = {
             (file.relative_to(folder).as_posix(), query): response
@@ -54,20 +48,16 @@ class StaticFolder:
         if scope["method"] not in ("GET", "HEAD"):
             raise HTTPException(405, headers={"allow": "GET, HEAD"})
         try:
-            self._allowances.count_request(scope)
             path = scope["path_params"]["path"]
             query = scope["query_string"]
             response = self._files.get((path, query)) or self._files.get((path, b""))
-            found = response or self._missing(path)
-            await self._sender.send(found, scope, send, is_constant=True)
+            if response is None:
+                raise HTTPException(404)
+            await self._sender.send(response, scope, send, is_constant=True)
         except BadRequest as error:
             scope[CODE] = error.code
             retry = {name.decode(): value.decode() for name, value in error.headers}
             raise HTTPException(error.status, error.message, retry) from None
-
-    def _missing(self, _path: str) -> Response:
-        """Return the response for a path without a file, or raise HTTPException."""
-        raise HTTPException(404)
 
     def _responses(self, file: Path) -> list[tuple[bytes, Response]]:
         """Return the responses for a file, by query string: with its version, and without."""
@@ -83,66 +73,6 @@ def _content_type(file: Path) -> bytes:
     return (f"{kind}; charset=utf-8" if kind.startswith("text/") else kind).encode()
 
 
-def files_below(path: str, folder: Path, allowances: Allowances, sender: ResponseSender) -> Route:
+def files_below(path: str, folder: Path, sender: ResponseSender) -> Route:
     """Return the route of the files of a folder."""
-    return Route(f"{path}/{{path:path}}", StaticFolder(folder, allowances, sender))
-
-
-_MAX_DEPTH = 4
-"""Paths with fewer slashes get the site's own 404 page if they do not exist."""
-
-_HASHED_NAME = re.compile(r"\.[0-9a-f]{8}\.min\.(?:css|js)$")
-"""Matches files whose names contain a hash of their contents."""
-
-_INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
-_SITE_POLICY = (
-    "default-src 'none'; script-src 'self'{scripts}; style-src 'self'; connect-src 'self'; "
-    "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-"""Content-Security-Policy of a page; inline scripts are allowed by their checksums."""
-
-
-class DocumentationSite(StaticFolder):
-    """Serves the files of a documentation site, and its own 404 page for other paths."""
-
-    def __init__(self, folder: Path, allowances: Allowances, sender: ResponseSender) -> None:
-        super().__init__(folder, allowances, sender)
-        self._files["", b""] = self._files["index.html", b""]
-        # The links of 404.html are absolute, because it can be served for a path of any depth.
-        text = (folder / "404.html").read_bytes()
-        self._not_found = [
-            _page(404, re.sub(rb'"/(?![/>])', b'"' + (b"../" * depth or b"./"), text))
-            for depth in range(_MAX_DEPTH)
-        ]
-
-    def _responses(self, file: Path) -> list[tuple[bytes, Response]]:
-        content = file.read_bytes()
-        if file.suffix == ".html":
-            return [(b"", _page(200, content))]
-        cache_control = _FOR_A_YEAR if _HASHED_NAME.search(file.name) else REVALIDATE
-        return [(b"", Response(200, content, _content_type(file), cache_control))]
-
-    def _missing(self, path: str) -> Response:
-        depth = path.count("/")
-        return self._not_found[depth] if depth < _MAX_DEPTH else super()._missing(path)
-
-
-def _page(status: int, content: bytes) -> Response:
-    """Return the response for a page of the site; its policy allows only its own scripts."""
-    checksums = sorted({sha256(script).digest() for script in _INLINE_SCRIPT.findall(content)})
-    scripts = "".join(f" 'sha256-{b64encode(checksum).decode()}'" for checksum in checksums)
-    policy = [(b"content-security-policy", _SITE_POLICY.format(scripts=scripts).encode())]
-    return Response(status, content, b"text/html; charset=utf-8", REVALIDATE, more=policy)
-
-
-def documentation_at(
-    path: str, folder: Path, allowances: Allowances, sender: ResponseSender
-) -> list[Route]:
-    """Return the routes of a documentation site."""
-
-    async def with_slash(_request: Request) -> RedirectResponse:
-        return RedirectResponse(f"{path.rpartition('/')[2]}/", 308)
-
-    site = DocumentationSite(folder, allowances, sender)
-    return [Route(path, with_slash), Route(f"{path}/{{path:path}}", site)]
+    return Route(f"{path}/{{path:path}}", StaticFolder(folder, sender))

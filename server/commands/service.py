@@ -4,7 +4,6 @@ import os
 import resource
 import socket
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -55,27 +54,18 @@ def serve_command(
     import uvicorn
     from msgspec.structs import replace
 
-    from server.asgi.exchanges import trusted_among
     from server.asgi.static_folder import STATIC
     from server.graphiql.editor import missing_assets
-    from server.graphql.persisted_documents import read_manifest
     from server.logs import configure
     from server.settings import settings_from, variable_of
-    from server.tracing import tracing_from
     from snapshots.catalog.catalog import Catalog
     from snapshots.recipes.commits import links_of
 
     settings = replace(settings_from(os.environ), catalog=catalog)
     # Report errors before serving anything, and only once.
-    trusted_among(settings.trusted_proxies)
     settings.public_address()
-    settings.documentation()
     settings.framing()
-    if tracing := tracing_from(settings):
-        tracing.close()
     links_of(settings.recipes_url, "")
-    if settings.documents:
-        read_manifest(Path(settings.documents))
     if folder := os.environ.get(_METRICS_FOLDER):
         _require_folder(_METRICS_FOLDER, folder)
     port = _free_port(host, port)

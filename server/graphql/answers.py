@@ -2,7 +2,6 @@
 
 import re
 import sys
-from collections.abc import Callable
 
 import msgspec
 from cachetools import LRUCache
@@ -13,7 +12,7 @@ from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lanes
 from server.graphql import requests
 from server.graphql.execution import Executed, Execution
-from server.graphql.persisted_documents import DocumentSource, PersistedDocuments
+from server.graphql.persisted_documents import PersistedDocuments
 from snapshots.catalog.catalog import Catalog
 
 _IMMUTABLE = b"public, max-age=31536000, immutable"
@@ -26,10 +25,6 @@ _SHORT_CONTENT = 2_000
 
 _SHORT_DOCUMENT = 250
 """Documents with more characters are parsed, validated and estimated in a thread: 1 ms or more."""
-
-
-Charge = Callable[[int], None]
-"""Counts the cost of a request, in units."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -46,8 +41,7 @@ class Answer(msgspec.Struct, frozen=True):
 class Answers:
     """Answers requests, with a cache of ``cache_bytes`` of responses.
 
-    Requests that take long to parse are parsed in a thread. ``documents`` resolves persisted
-    documents; by default, these are the documents that clients have sent.
+    Requests that take long to parse are parsed in a thread.
     """
 
     def __init__(
@@ -57,30 +51,26 @@ class Answers:
         lanes: Lanes,
         *,
         cache_bytes: int,
-        documents: DocumentSource | None = None,
     ) -> None:
         self._catalog = catalog
         self._execution = execution
         self._api = execution.api
         self._lanes = lanes
-        self._documents = documents or PersistedDocuments()
+        self._documents = PersistedDocuments()
         self.responses = responses.ResponseCache(cache_bytes)
         self._parsed: LRUCache[requests.RequestBytes, requests.ParsedRequest] = LRUCache(
             PARSED_BYTES, lambda parsed: parsed.num_bytes
         )
 
-    async def answer(self, received: requests.RequestBytes, charge: Charge | None = None) -> Answer:
+    async def answer(self, received: requests.RequestBytes) -> Answer:
         """Return the answer to a request; execute the request if the answer is not cached.
 
-        ``charge`` is called with the cost before the execution, and may raise BadRequest. Raises
-        BadRequest for an invalid request.
+        Raises BadRequest for an invalid request.
         """
         parsed = await self.read(received)
         if (cached := self._cached(parsed)) is not None:
             self.responses.num_hits += 1
             return cached
-        if charge is not None:
-            charge(parsed.units)
         key = self._current_key(parsed)
         executed = await self._execution.execute(parsed.request, parsed.weight)
         return self._keep(parsed, key, executed)
@@ -178,7 +168,7 @@ class Answers:
             request, variables=declared, include_cost=received.include_cost
         )
         cost = self._api.cost(*request.cost_arguments())
-        weight, units = self._execution.weigh(request, cost)
+        weight, _ = self._execution.weigh(request, cost)
         if self._api.allows(cost):
             request = msgspec.structs.replace(request, cost=cost)
         return requests.ParsedRequest.of(
@@ -186,5 +176,4 @@ class Answers:
             media_type,
             sum(map(sys.getsizeof, msgspec.structs.astuple(received))),
             weight,
-            units,
         )

@@ -1,7 +1,7 @@
 """The GraphQL endpoint: reads requests and sends responses."""
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property
 
 import msgspec
 import orjson
@@ -12,7 +12,6 @@ from schema.api import sdl
 from schema.errors import bounded
 from server.asgi import exchanges, responses
 from server.asgi.admission import Bodies, Body
-from server.asgi.allowances import Allowances
 from server.asgi.errors import BadRequest
 from server.graphql.answers import Answers
 from server.graphql.requests import RequestBytes
@@ -49,14 +48,13 @@ _HTML = b"text/html; charset=utf-8"
 class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
     """Serves ``answers`` by GET, HEAD and POST, and ``page``, if any, to browsers.
 
-    ``bodies`` limits those of requests, and ``allowances`` the requests and cost of a client.
+    ``bodies`` limits those of requests.
     """
 
     answers: Answers
     sender: responses.ResponseSender
     page: Callable[[], bytes] | None
     bodies: Bodies
-    allowances: Allowances
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -67,10 +65,6 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
         headers: dict[bytes, bytes] = dict(scope["headers"])
         try:
             method = scope["method"]
-            charge = None
-            if self.allowances.is_limited:
-                self.allowances.count_request(scope)
-                charge = partial(self.allowances.charge, scope)
             content = await body.read(receive)  # a client that has disconnected gets no work done
             if method == "POST":
                 pass
@@ -94,9 +88,7 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
             request = _request_bytes(method, content, headers)
             answer = self.answers.cached(request)
             if answer is None:
-                answer = await exchanges.unless_disconnected(
-                    receive, self.answers.answer(request, charge)
-                )
+                answer = await exchanges.unless_disconnected(receive, self.answers.answer(request))
             if answer.key is not None:
                 scope[exchanges.OPERATION] = answer.key.operation_name or ""
             else:

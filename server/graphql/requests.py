@@ -13,10 +13,8 @@ from schema.documents.estimates import Estimate
 from schema.fields.cost import fields_of_state
 from server.asgi.errors import BadRequest
 from server.asgi.responses import JSON, CacheKey
-from server.graphql.persisted_documents import DocumentSource
+from server.graphql.persisted_documents import PersistedDocuments
 from snapshots.texts import quoted
-
-_DOCUMENT_IDS = ("documentId", "doc_id", "id")
 
 _MAX_PARAMETERS = 3_000
 """Maximum number of parameters in a query string; fewer than ten are used."""
@@ -63,7 +61,7 @@ class GraphQLRequest(msgspec.Struct, frozen=True):
             raise BadRequest("variables nest too deeply") from None
 
 
-def from_body(body: bytes, content_type: str, documents: DocumentSource) -> GraphQLRequest:
+def from_body(body: bytes, content_type: str, documents: PersistedDocuments) -> GraphQLRequest:
     """Return the request in the body of a POST; raise BadRequest if it is invalid."""
     media_type, *parameters = (part.strip() for part in content_type.lower().split(";"))
     if media_type != JSON:
@@ -77,7 +75,7 @@ def from_body(body: bytes, content_type: str, documents: DocumentSource) -> Grap
     return _request(_json("the body", body), documents)
 
 
-def from_query_string(query_string: bytes, documents: DocumentSource) -> GraphQLRequest:
+def from_query_string(query_string: bytes, documents: PersistedDocuments) -> GraphQLRequest:
     """Return the request in the query string of a GET; raise BadRequest if it is invalid."""
     try:
         pairs = parse_qsl(
@@ -108,7 +106,7 @@ def _json(what: str, text: bytes | str) -> Any:
         raise BadRequest(f"{what} is not JSON: {error}") from None
 
 
-def _request(body: Any, documents: DocumentSource) -> GraphQLRequest:
+def _request(body: Any, documents: PersistedDocuments) -> GraphQLRequest:
     if isinstance(body, list):
         raise BadRequest("batches are not supported: send one request object, not a list")
     if not isinstance(body, dict):
@@ -116,16 +114,10 @@ def _request(body: Any, documents: DocumentSource) -> GraphQLRequest:
     query = _typed(body, "query", str)
     variables = _typed(body, "variables", dict)
     operation_name = _typed(body, "operationName", str)
-    query = documents.query_of(query, _typed(body, "extensions", dict), _document_id(body))
+    query = documents.query_of(query, _typed(body, "extensions", dict))
     if not query:
         raise BadRequest("query is missing")
     return GraphQLRequest(query, variables, operation_name)
-
-
-def _document_id(body: dict[str, Any]) -> str | None:
-    """Return the id of a document, which clients send under different names."""
-    ids = (_typed(body, name, str) for name in _DOCUMENT_IDS)
-    return next((document_id for document_id in ids if document_id is not None), None)
 
 
 def _typed(body: dict[str, Any], name: str, kind: type) -> Any:
@@ -159,8 +151,7 @@ class ParsedRequest(msgspec.Struct, eq=False):
 
     A permanent response is cached under ``permanent_key``, any other under ``key_at``.
     ``num_bytes`` is an upper bound of the memory of this object and of the request's bytes.
-    ``weight`` and ``units`` are the amount of work; ``is_permanent`` is whether the last response
-    was permanent.
+    ``weight`` is the amount of work; ``is_permanent`` is whether the last response was permanent.
     """
 
     request: GraphQLRequest
@@ -168,7 +159,6 @@ class ParsedRequest(msgspec.Struct, eq=False):
     current_key: CacheKey
     num_bytes: int
     weight: Weight
-    units: int
     depends_on_state: bool
     """Whether the response depends on the state of the catalog, not only on its revisions."""
 
@@ -181,7 +171,6 @@ class ParsedRequest(msgspec.Struct, eq=False):
         media_type: str,
         num_bytes: int,
         weight: Weight = Weight.HEAVY,
-        units: int = 0,
     ) -> Self:
         """Return the parsed request; ``num_bytes`` is the memory of its bytes.
 
@@ -193,7 +182,7 @@ class ParsedRequest(msgspec.Struct, eq=False):
         )
         num_bytes += 2 * key.num_bytes + BYTES_A_BYTE_OF_JSON * len(variables)
         depends_on_state = any(name in request.query for name in _FIELDS_OF_STATE)
-        return cls(request, key, key, num_bytes, weight, units, depends_on_state)
+        return cls(request, key, key, num_bytes, weight, depends_on_state)
 
     def key_at(self, generation: int, state: int) -> CacheKey:
         """Return the key of a response that is valid in one generation of the catalog.

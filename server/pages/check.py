@@ -20,7 +20,7 @@ from server.asgi.responses import Response
 from server.pages.addresses import Address, given, query_string, raw_path
 from server.pages.documents import DocumentAnswer, document
 from server.pages.endpoint import PageContext, PageEndpoint
-from server.pages.exports import FORMATS, csv_body, csv_head
+from server.pages.exports import CSV_TYPE, csv_body, csv_head
 from server.pages.filters import missing_cause
 from server.pages.forms import Field, read_form
 from server.pages.renderer import NO_STORE, PageResponse
@@ -46,9 +46,6 @@ BODIES = 8
 _MAX_VALID_TEXT = 64 << 10
 _MAX_INVALID_TEXT = 1 << 20
 """Maximum sizes of texts that the form repeats, in bytes: of valid and of invalid lock files."""
-
-_BYTES_READ = 16
-"""Number of bytes of a lock file per unit of cost."""
 
 _PLANNED = sorted(
     {*PlannedSpecInput.__annotations__} & {*Spec.__struct_fields__} - {"dependencies"}
@@ -117,12 +114,11 @@ class CheckEndpoint:
         else:
             await self._form(scope, receive, send)
             return
-        await self._context.answer(making, scope, receive, send)
+        await self._context.answer(making, scope, send)
 
     async def _sent(self, scope: Scope, receive: Receive) -> Response:
         """Answer a submitted form."""
         with self._bodies.body() as body:
-            self._context.runner.allowances.count_request(scope)
             content = await body.read(receive, BODIES * self._bodies.max_body)
             return await unless_disconnected(
                 receive, self._answer(scope, self._checked(scope, content))
@@ -130,7 +126,6 @@ class CheckEndpoint:
 
     async def _shared(self, scope: Scope, receive: Receive) -> Response:
         """Answer a URL that contains names and hashes of specs."""
-        self._context.runner.allowances.count_request(scope)
         making = self._looked_up(scope, *shared_specs(scope), {"groups": ()})
         return await unless_disconnected(receive, self._answer(scope, making))
 
@@ -141,7 +136,7 @@ class CheckEndpoint:
         except Unreadable as error:
             scope[CODE], form = error.code, error.form
             variables = {"ref": None}
-            answered = await self._context.runner.run(self.form.document.text, variables, scope)
+            answered = await self._context.runner.run(self.form.document.text, variables)
             data = {
                 "tags": None,
                 **answered.data,  # empty if the document was refused
@@ -165,7 +160,6 @@ class CheckEndpoint:
         Raises BadRequest for an invalid form, and Unreadable for an invalid lock file, with the
         position of the error.
         """
-        self._context.runner.allowances.charge(scope, len(content) // _BYTES_READ)
         content_type: bytes = dict(scope["headers"]).get(b"content-type", b"")
 
         def read() -> tuple[CheckForm, Specs]:
@@ -183,15 +177,15 @@ class CheckEndpoint:
         """Return the page or table for some specs; ``shown`` is additional data for the page."""
         runner = self._context.runner
         # A separate request, because the limit on cost applies to each one.
-        covering = await runner.run(document("check_covering").text, {"specs": specs}, scope)
+        covering = await runner.run(document("check_covering").text, {"specs": specs})
         variables: dict[str, Any] = {"ref": form.ref or _best(covering, form), "specs": specs}
         if form.is_table:
-            return _missing_as_csv(await self._all_missing(scope, form, variables))
+            return _missing_as_csv(await self._all_missing(form, variables))
         for size in LISTED:
             variables["first"] = size
             if await runner.is_affordable(RESULT.document.text, variables):
                 break
-        answered = await self._answered(RESULT, variables, scope, form, "revision")
+        answered = await self._answered(RESULT, variables, form, "revision")
         missing = answered.data["revision"]["lookup"]["missing"]
         data = {
             "left_out": (),
@@ -206,16 +200,16 @@ class CheckEndpoint:
         return await self._page(RESULT, scope, form.ref, data, variables, answered.errors)
 
     async def _answered(
-        self, page: Page, variables: Mapping[str, Any], scope: Scope, form: CheckForm, subject: str
+        self, page: Page, variables: Mapping[str, Any], form: CheckForm, subject: str
     ) -> DocumentAnswer:
         """Return the answer for a page; raise Unreadable if it lacks the subject."""
-        answered = await self._context.runner.run(page.document.text, variables, scope)
+        answered = await self._context.runner.run(page.document.text, variables)
         if not answered.data.get(subject):
             raise Unreadable(_first_error(answered), form)
         return answered
 
     async def _all_missing(
-        self, scope: Scope, form: CheckForm, variables: Mapping[str, Any]
+        self, form: CheckForm, variables: Mapping[str, Any]
     ) -> list[Mapping[str, Any]]:
         """Return all missing specs; they are queried in parts, because of the limit on cost."""
         specs = sorted(
@@ -225,7 +219,7 @@ class CheckEndpoint:
         missing: list[Mapping[str, Any]] = []
         for start in range(0, len(specs), _PART):
             part = {**variables, "specs": specs[start : start + _PART], "first": _PART}
-            answered = await self._answered(RESULT, part, scope, form, "revision")
+            answered = await self._answered(RESULT, part, form, "revision")
             missing += answered.data["revision"]["lookup"]["missing"]
         return missing
 
@@ -262,7 +256,7 @@ class PlanEndpoint(CheckEndpoint):
         variables = {"base": form.ref or _DEFAULT_BASE, "specs": specs}
         if form.stack:
             variables["stacks"] = [form.stack]
-        answered = await self._answered(PLAN, variables, scope, form, "plan")
+        answered = await self._answered(PLAN, variables, form, "plan")
         data = {**answered.data, **_form_values(form), "stack": form.stack}
         return await self._page(PLAN, scope, form.ref, data, variables, answered.errors)
 
@@ -322,7 +316,7 @@ def _missing_as_csv(missing: Iterable[Mapping[str, Any]]) -> Response:
     head = csv_head([(name,) for name in _MISSING_COLUMNS])
     body = head + csv_body(rows, [*_MISSING_COLUMNS.values()])
     disposition = (b"content-disposition", b'attachment; filename="missing.csv"')
-    return Response(200, body, FORMATS["csv"].media_type, NO_STORE, more=[disposition])
+    return Response(200, body, CSV_TYPE, NO_STORE, more=[disposition])
 
 
 class Unreadable(BadRequest):

@@ -10,7 +10,6 @@ import msgspec
 import orjson
 from graphql import OperationDefinitionNode, parse, print_ast
 
-from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest, Weight
@@ -175,16 +174,10 @@ class DocumentRunner(msgspec.Struct, frozen=True):
 
     execution: Execution
     lanes: Lanes
-    allowances: Allowances
 
-    async def run(self, text: str, variables: Mapping[str, Any], scope: Any) -> DocumentAnswer:
-        """Return the answer to a document, whose cost is charged to the client of ``scope``.
-
-        Raises BadRequest if the server is overloaded, or the client has used up its cost.
-        """
-        request = await self.weighed(text, variables)
-        self.allowances.charge(scope, request.units)
-        return await self.answered(request)
+    async def run(self, text: str, variables: Mapping[str, Any]) -> DocumentAnswer:
+        """Return the answer to a document; raise BadRequest if the server is overloaded."""
+        return await self.answered(await self.weighed(text, variables))
 
     async def is_affordable(self, text: str, variables: Mapping[str, Any]) -> bool:
         """Return whether the cost of a document is within the limit of a request."""

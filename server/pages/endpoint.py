@@ -24,7 +24,7 @@ from server.asgi.single_flight import SingleFlight
 from server.pages import error_pages
 from server.pages.addresses import Address, Query, given, path_filled, raw_path, without_slash
 from server.pages.documents import DocumentAnswer, DocumentRunner, document
-from server.pages.exports import FORMATS, PARAMETER, Export, table_of
+from server.pages.exports import CSV, CSV_TYPE, PARAMETER, Export, export, file_name, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, redirect_to
 from server.pages.routes import Page
 from snapshots.catalog.catalog import Catalog
@@ -54,9 +54,8 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
 
     async def answer(
         self,
-        making: Awaitable[Response | Export],
+        making: Awaitable[Response],
         scope: Scope,
-        receive: Receive,
         send: Send,
     ) -> None:
         """Send the result of ``making``, or an error page if it raises an error."""
@@ -69,10 +68,7 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
         except Exception as error:  # noqa: BLE001  # the page has the id that is in the log
             failed = partial(error_pages.failed, self.renderer, scope, error)
             response = await self._error_page(scope, failed)
-        if isinstance(response, Export):
-            await response.send(scope, receive, send)
-        else:
-            await self._send(response, scope, send)
+        await self._send(response, scope, send)
 
     async def nowhere(self, request: Request, error: Exception) -> Any:
         """Return the response for an unknown URL: a page for browsers, else a line of text."""
@@ -83,10 +79,12 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
 
         async def page() -> PageResponse:
-            self.runner.allowances.count_request(request.scope)
             return error_pages.nowhere(self.renderer, request.scope)
 
-        return partial(self.answer, page())
+        async def send_page(scope: Scope, _receive: Receive, send: Send) -> None:
+            await self.answer(page(), scope, send)
+
+        return send_page
 
     async def _send(self, response: Response, scope: Scope, send: Send) -> None:
         """Send a page, or an error page if too many large responses are being sent."""
@@ -132,9 +130,9 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        await self.context.answer(self._respond(scope, receive), scope, receive, send)
+        await self.context.answer(self._respond(scope, receive), scope, send)
 
-    async def _respond(self, scope: Scope, receive: Receive) -> Response | Export:
+    async def _respond(self, scope: Scope, receive: Receive) -> Response:
         context = self.context
         if scope["method"] not in ("GET", "HEAD"):
             raise BadRequest(
@@ -143,7 +141,6 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
                 code="METHOD_NOT_ALLOWED",
                 headers=((b"allow", _ALLOW),),
             )
-        context.runner.allowances.count_request(scope)
         url_parameters = given(scope)
         if (link := without_slash(scope)) is not None:
             return redirect_to(link, status=308)
@@ -153,12 +150,13 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if self.page.decision and [*url_parameters] == ["q"] and not _is_partial(scope):
             decision = document(self.page.decision)
             variables = decision.variables(decision.known(url_parameters))
-            decided = await context.runner.run(decision.text, variables, scope)
+            decided = await context.runner.run(decision.text, variables)
             if path := decided.data.get("destination"):
                 return redirect_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         if PARAMETER in url_parameters:
-            suffix = url_parameters[PARAMETER][-1]
-            return await unless_disconnected(receive, self._export(scope, suffix, parameters))
+            if url_parameters[PARAMETER][-1] != CSV:
+                raise BadRequest(f"{PARAMETER} must be {CSV}")
+            return await unless_disconnected(receive, self._export(scope, parameters))
         keys = self._keys(scope, parameters)
         if (cached := self._cached(keys)) is not None:
             return cached
@@ -184,20 +182,18 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
                 return cached
         return None
 
-    async def _export(
-        self, scope: Scope, suffix: str, parameters: Mapping[str, list[str]]
-    ) -> PageResponse | Export:
+    async def _export(self, scope: Scope, parameters: Mapping[str, list[str]]) -> Response:
         """Return the export of the page's table, or an error page if there is none."""
-        context, page = self.context, self.page
-        if suffix not in FORMATS:
-            raise BadRequest(f"{PARAMETER} must be {' or '.join(FORMATS)}")
+        page = self.page
         if not page.table:
             raise BadRequest("this page has no table to export")
         table = table_of(page.document_name, page.table)
-        variables = page.document.variables(parameters)
-        export = Export(table, suffix, variables, scope, context.runner, context.sender.outgoing)
-        failure = await export.begin()
-        return export if failure is None else await self._missing(scope, parameters, failure)
+        exported = await export(table, page.document.variables(parameters), self.context.runner)
+        if not isinstance(exported, Export):
+            return await self._missing(scope, parameters, exported)
+        name = file_name(table, {**scope["path_params"], **exported.pinned})
+        disposition = b"content-disposition", f'attachment; filename="{name}"'.encode()
+        return Response(200, exported.content, CSV_TYPE, REVALIDATE, more=[disposition])
 
     async def _missing(
         self, scope: Scope, parameters: Mapping[str, list[str]], answered: DocumentAnswer
@@ -247,6 +243,4 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
                 context.sender.cache.put(keys[0 if is_permanent else 1], response)
             return response
 
-        if keys[1] not in context.makings:
-            context.runner.allowances.charge(scope, request.units)
         return await context.makings.value(keys[1], make)

@@ -94,7 +94,7 @@ async def nearest_to(
         return Nearest()
     parameter, name = [*params.items()][-1]
     sought = _IN_CATALOG if kind == "package" and "ref" not in params else _SIMILAR_NAMES[kind]
-    data, names = await _names_like(name, sought, params, runner, scope)
+    data, names = await _names_like(name, sought, params, runner)
     links = _links(page, address, params, parameter, names)
     elsewhere = (data.get("elsewhere") or {}).get("inSeries", ())
     return Nearest(kind, name, links, params.get("ref", ""), elsewhere)
@@ -124,7 +124,7 @@ def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
 
 
 async def _names_like(
-    name: str, document_name: str, params: Mapping[str, str], runner: DocumentRunner, scope: Any
+    name: str, document_name: str, params: Mapping[str, str], runner: DocumentRunner
 ) -> tuple[Mapping[str, Any], list[str]]:
     """Return the answer to a document, and the names in it that are similar to a name."""
     if not document_name:
@@ -132,10 +132,8 @@ async def _names_like(
     names_document = document(document_name)
     parameters = names_document.known({key: [value] for key, value in params.items()})
     try:
-        answered = await runner.run(
-            names_document.text, names_document.variables(parameters), scope
-        )
-    except BadRequest:  # overload or a client's limit: the page is shown without suggestions
+        answered = await runner.run(names_document.text, names_document.variables(parameters))
+    except BadRequest:  # overload: the page is shown without suggestions
         return {}, []
     spelt = [
         near for error in answered.errors for near in error.get("extensions", {}).get("nearest", ())

@@ -1,26 +1,19 @@
-"""Exports of tables: all rows of a page's list, as CSV (RFC 4180) or JSON lines."""
+"""Exports of tables: all rows of a page's list as CSV (RFC 4180)."""
 
-import asyncio
 import csv
 import io
-import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import orjson
 from graphql import FieldNode, FragmentDefinitionNode, FragmentSpreadNode, SelectionSetNode
-from starlette.types import Receive, Scope, Send
 
-from server.asgi.admission import Outgoing
-from server.asgi.errors import RETRY_SECONDS, BadRequest
-from server.asgi.exchanges import CODE, unless_disconnected
-from server.asgi.responses import REVALIDATE, send_small
+from server.asgi.errors import BadRequest
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageDocument, document
-from snapshots.texts import visible
 
 MAX_ROWS = 1_000
 """Maximum number of rows per request."""
@@ -28,19 +21,15 @@ MAX_ROWS = 1_000
 _FEW_ROWS = 50
 """More rows per request are halved while they cost too much."""
 
-PATIENCE = 60.0
-"""Seconds that a part may wait for an overloaded server, or for its client's allowance."""
-
 _UNSAFE = re.compile(r"[^A-Za-z0-9@~+_.-]+")
 _MAX_NAME_LENGTH = 100
 
-
-_log = logging.getLogger("cachelog.server")
-
 PARAMETER = "as"
-"""The URL parameter that requests a page's table in a format."""
+"""The URL parameter that requests a page's table in a format, of which there is one."""
 
-Result = TypeVar("Result")
+CSV = "csv"
+CSV_TYPE = b"text/csv; charset=utf-8; header=present"
+
 Row = Mapping[str, Any]
 Columns = Sequence[tuple[str, ...]]
 
@@ -152,14 +141,6 @@ _FORMULA_IN_TEXT = re.compile("([;\t\r\n])(?=[=+@\uff1d\uff0b\uff0d\uff20-])")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
-class RowFormat(msgspec.Struct, frozen=True):
-    """The format of a file: its media type, and functions for its head and its rows."""
-
-    media_type: bytes
-    head: Callable[[Columns], bytes]
-    body: Callable[[Iterable[Row], Columns], bytes]
-
-
 def csv_head(columns: Columns) -> bytes:
     """Return the line of column names; fields of nested objects are dotted."""
     return _csv([[".".join(path) for path in columns]])
@@ -205,134 +186,49 @@ def _csv(lines: Iterable[Sequence[str]]) -> bytes:
     return written.getvalue().encode()
 
 
-def json_lines(rows: Iterable[Row], _columns: Columns) -> bytes:
-    """Return a line of JSON for each row, with the values of the API's answer."""
-    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
-
-
-FORMATS = {
-    "csv": RowFormat(b"text/csv; charset=utf-8; header=present", csv_head, csv_body),
-    "jsonl": RowFormat(b"application/jsonl; charset=utf-8", lambda _columns: b"", json_lines),
-}
-"""The formats by the value of the URL parameter: ``?as=csv``."""
-
-
 # -- parts
 
 
-class ExportError(Exception):
-    """Raised when an export cannot continue; the message is the reason."""
+class Export(msgspec.Struct, frozen=True):
+    """An exported table; ``pinned`` has the refs of its revisions by variable."""
+
+    content: bytes
+    pinned: Mapping[str, str]
 
 
-class Export(msgspec.Struct, eq=False):
-    """An export of a table for the request of ``scope``; ``suffix`` is the format.
+async def export(
+    table: Table, variables: Mapping[str, Any], runner: DocumentRunner
+) -> Export | DocumentAnswer:
+    """Return all rows of a table, of the same revisions; the first answer if it lacks the table.
 
-    All rows are from the same revisions as the first part. ``pinned`` has their refs by variable,
-    which are part of the file name. A part has up to ``size`` rows.
+    Raises BadRequest if the server is overloaded, or if a later part cannot be queried.
     """
-
-    table: Table
-    suffix: str
-    variables: Mapping[str, Any]
-    scope: Scope
-    runner: DocumentRunner
-    outgoing: Outgoing
-    size: int = msgspec.field(default_factory=lambda: MAX_ROWS)
-    pinned: Mapping[str, str] = {}
-    first: ExportPart = ExportPart([], None)
-
-    async def begin(self) -> DocumentAnswer | None:
-        """Query the first part; return the answer if it lacks the table, else None.
-
-        Raises BadRequest if the server is overloaded.
-        """
-        while self.size > _FEW_ROWS and not await self.runner.is_affordable(
-            self.table.document.text, self._variables_after(None)
-        ):
-            self.size //= 2
-        answered = await self._answered(None)
-        part = self._part(answered)
+    size, text = MAX_ROWS, table.document.text
+    variables = {**variables, IS_PAGE: False, "after": None}
+    while size > _FEW_ROWS and not await runner.is_affordable(text, {**variables, "first": size}):
+        size //= 2
+    variables["first"] = size
+    answered = await runner.run(text, variables)
+    part = None if answered.errors else table.part(answered.data)
+    if part is None:
+        return answered
+    pinned = table.pinned(answered.data)
+    variables |= pinned
+    parts = [csv_head(table.columns)]
+    while True:
+        rows = partial(csv_body, part.rows, table.columns)
+        parts.append(await runner.lanes.light.run(rows))
+        if part.after is None:
+            return Export(b"".join(parts), pinned)
+        answered = await runner.run(text, {**variables, "after": part.after})
+        part = None if answered.errors else table.part(answered.data)
         if part is None:
-            return answered
-        self.pinned = self.table.pinned(answered.data)
-        self.variables = {**self.variables, **self.pinned}
-        self.first = part
-        return None
-
-    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the table until it ends or the client disconnects.
-
-        If the export fails, the response ends without the last chunk, so that the client notices.
-        """
-        name = file_name(self.table, {**scope["path_params"], **self.pinned}, self.suffix)
-        headers = [
-            (b"content-type", FORMATS[self.suffix].media_type),
-            (b"content-disposition", f'attachment; filename="{name}"'.encode()),
-            (b"cache-control", REVALIDATE),
-        ]
-        if scope["method"] == "HEAD":
-            await send_small(send, 200, headers)
-            return
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        try:
-            await unless_disconnected(receive, self.send_rows(send))
-        except ExportError as error:
-            scope[CODE] = "EXPORT_BROKEN_OFF"
-            _log.warning("the export of %s broke off: %s", visible(scope["path"]), error)
-
-    async def send_rows(self, send: Send) -> None:
-        """Send all rows from the first part on; raise ExportError if a part is unavailable."""
-        written, part = FORMATS[self.suffix], self.first
-        text = written.head(self.table.columns)
-        while True:
-            rows = partial(written.body, part.rows, self.table.columns)
-            text += await self._with_retries(partial(self.runner.lanes.light.run, rows))
-            part.rows.clear()  # for a slow client, only the text stays in memory
-            with ExitStack() as held:
-                await self._with_retries(partial(self._hold, held, len(text)))
-                await self.outgoing.send(send, text, more_body=part.after is not None)
-            if part.after is None:
-                return
-            text, part = b"", await self._next(part.after)
-
-    async def _next(self, after: str) -> ExportPart:
-        answered = await self._with_retries(partial(self._answered, after))
-        part = self._part(answered)
-        if part is None:
-            raise ExportError(
-                answered.errors[0]["message"] if answered.errors else "the list is gone"
-            )
-        return part
-
-    async def _answered(self, after: str | None) -> DocumentAnswer:
-        text, variables = self.table.document.text, self._variables_after(after)
-        return await self.runner.run(text, variables, self.scope)
-
-    def _variables_after(self, after: str | None) -> dict[str, Any]:
-        return {**self.variables, IS_PAGE: False, "first": self.size, "after": after}
-
-    def _part(self, answered: DocumentAnswer) -> ExportPart | None:
-        return None if answered.errors else self.table.part(answered.data)
-
-    async def _hold(self, held: ExitStack, size: int) -> None:
-        held.enter_context(self.outgoing.room(size))
-
-    async def _with_retries(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Return the result of work; retry while it is refused, until the patience ends."""
-        waited = 0.0
-        while True:
-            try:
-                return await work()
-            except BadRequest as error:
-                wait = float(dict(error.headers).get(b"retry-after", RETRY_SECONDS))
-                if waited + wait > PATIENCE:
-                    raise ExportError(error.message) from None
-                waited += wait
-                await asyncio.sleep(wait)
+            reason = answered.errors[0]["message"] if answered.errors else "the list is gone"
+            raise BadRequest(f"the export broke off: {reason}", status=503)
 
 
-def file_name(table: Table, params: Mapping[str, str], suffix: str) -> str:
+def file_name(table: Table, params: Mapping[str, str]) -> str:
     """Return a descriptive file name, such as packages-develop@2025-03-30.ab12cd34.csv."""
     words = [table.path[-1], *params.values()]
     names = dict.fromkeys(_UNSAFE.sub("_", word[:_MAX_NAME_LENGTH]).strip("._") for word in words)
-    return f"{'-'.join(filter(None, names))[: 2 * _MAX_NAME_LENGTH]}.{suffix}"
+    return f"{'-'.join(filter(None, names))[: 2 * _MAX_NAME_LENGTH]}.csv"

@@ -70,9 +70,9 @@ class Renderer:
     """Renders pages from their templates.
 
     ``public_url`` is the public URL of the server with a trailing slash, or empty if unknown. With
-    ``has_graphiql``, pages link to GraphiQL with their documents, and with ``has_docs`` to the
-    documentation. ``recipes_url`` is passed to ``links_of``, for links to comparisons of Spack's
-    commits. Raises InvalidArgument for an invalid one.
+    ``has_graphiql``, pages link to GraphiQL with their documents. ``recipes_url`` is passed to
+    ``links_of``, for links to comparisons of Spack's commits. Raises InvalidArgument for an invalid
+    one.
     """
 
     def __init__(
@@ -80,12 +80,9 @@ class Renderer:
         *,
         public_url: str = "",
         has_graphiql: bool = True,
-        has_docs: bool = False,
         recipes_url: str = "",
     ) -> None:
-        self._environment = _environment(
-            has_graphiql=has_graphiql, has_docs=has_docs, recipes_url=recipes_url
-        )
+        self._environment = _environment(has_graphiql=has_graphiql, recipes_url=recipes_url)
         self._public_url = public_url
         self._has_graphiql = has_graphiql
 
@@ -118,7 +115,7 @@ class Renderer:
 
 
 @cache
-def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Environment:
+def _environment(*, has_graphiql: bool, recipes_url: str) -> Environment:
     """Return the environment of these settings, cached because it compiles templates."""
     environment = Environment(
         loader=PackageLoader("server.pages"),
@@ -134,9 +131,7 @@ def _environment(*, has_graphiql: bool, has_docs: bool, recipes_url: str) -> Env
     environment.filters["spack_compare"] = lambda change: links.spack(
         SpackChange(change["before"], change["after"])
     )
-    environment.globals.update(
-        assets=assets(), has_graphiql=has_graphiql, has_docs=has_docs, ROOT_STACK=ROOT_STACK
-    )
+    environment.globals.update(assets=assets(), has_graphiql=has_graphiql, ROOT_STACK=ROOT_STACK)
     return environment
 
 

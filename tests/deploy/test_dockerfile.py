@@ -69,24 +69,12 @@ def pins(name: str) -> dict[str, str]:
     return versions
 
 
-@pytest.mark.parametrize(
-    ("file", "extra"), [("requirements.txt", None), ("requirements-docs.txt", "docs")]
-)
-def test_dependencies_are_pinned(file: str, extra: str | None) -> None:
+def test_dependencies_are_pinned() -> None:
     """To versions that pyproject.toml allows, with the checksums of their files."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    names = project["optional-dependencies"][extra] if extra else project["dependencies"]
-    pinned = pins(file)
-    for requirement in map(Requirement, names):
+    pinned = pins("requirements.txt")
+    for requirement in map(Requirement, project["dependencies"]):
         assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, requirement
-
-
-def test_documentation_has_the_same_versions() -> None:
-    """Libraries in both files have one version, as the second is installed over the first."""
-    libraries, more = pins("requirements.txt"), pins("requirements-docs.txt")
-    assert {name: more[name] for name in more.keys() & libraries.keys()}.items() <= (
-        libraries.items()
-    )
 
 
 def test_copied_files_are_in_the_build_context() -> None:

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -166,11 +165,9 @@ def test_limits_of_servers_fit_their_settings() -> None:
     assert pause + 11 < pod["terminationGracePeriodSeconds"]
 
 
-def test_ingress_routes_all_public_paths(tmp_path: Path) -> None:
-    """All pages, endpoints and the documentation, except for metrics and health checks."""
-    for name in ("index.html", "404.html"):
-        (tmp_path / name).touch()
-    public = routes(str(tmp_path))
+def test_ingress_routes_all_public_paths() -> None:
+    """All pages and endpoints, except for metrics and health checks."""
+    public = routes()
     (rule,) = manifest("Ingress")["spec"]["rules"]
     paths = rule["http"]["paths"]
     unrouted = {route for route in public if not any(applies(path, route) for path in paths)}
@@ -179,9 +176,9 @@ def test_ingress_routes_all_public_paths(tmp_path: Path) -> None:
         assert any(applies(path, route) for route in public), f"{path['path']} has no route"
 
 
-def routes(documentation: str = "none") -> set[str]:
+def routes() -> set[str]:
     """Return the paths of the server, with their parameters in braces."""
-    app = create_app(Settings(catalog="nowhere", docs=documentation))
+    app = create_app(Settings(catalog="nowhere"))
     paths = {route.path for route in app.routes if isinstance(route, Route | Mount)}
     return paths | {GRAPHQL_PATH}
 

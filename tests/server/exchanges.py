@@ -8,13 +8,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from server.asgi.admission import Admission
-from server.asgi.exchanges import (
-    Exchanges,
-    Observer,
-    RequestIds,
-    SecurityHeaders,
-    trusted_among,
-)
+from server.asgi.exchanges import Exchanges, Observer, RequestIds, SecurityHeaders
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -47,14 +41,13 @@ def exchange(
     application: Application,
     *scopes: Scope,
     observers: Sequence[Observer] = (),
-    trusted: tuple[str, ...] = (),
     wait: float = 0.0,
 ) -> list[Message]:
     """Send requests, wait for some seconds, and return all messages of the responses."""
     messages: list[Message] = []
     exchanges = Exchanges(
         application,
-        ids=RequestIds(trusted_among(trusted)),
+        ids=RequestIds(),
         headers=SecurityHeaders(needs_cdn=False),
         observers=observers,
         failure=lambda error: Response(type(error).__name__, status_code=500),

@@ -9,6 +9,9 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from schema.api import sdl
 from server.graphiql.editor import EXAMPLES
@@ -196,3 +199,13 @@ def test_configured_origins_may_frame_pages(demo_catalog: Path) -> None:
             headers = client.get(path, headers={"accept": "text/html"}).headers
             assert headers["content-security-policy"].endswith("frame-ancestors 'none'"), path
             assert headers["x-frame-options"] == "DENY", path
+
+
+def test_loads_are_spans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where OpenTelemetry is installed, whose own command makes those of requests."""
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr("opentelemetry.trace.get_tracer", provider.get_tracer)
+    with application(Settings(catalog=str(publish(tmp_path)))) as client:
+        assert client.get("/r/develop").status_code == 200
+    assert {span.name for span in exporter.get_finished_spans()} == {"load"}

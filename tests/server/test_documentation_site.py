@@ -4,8 +4,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePath
 
 import pytest
@@ -15,10 +17,9 @@ from selenium.webdriver.common.by import By
 
 from docs.hooks import ELSEWHERE
 from schema import api
-from server.settings import Settings
 from tests.server.browsers import paste
 from tests.server.pages.browser import complaints, loaded, seen_as, settle, sideways
-from tests.server.servers import application, until
+from tests.server.servers import until
 from tests.server.test_cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -43,11 +44,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def url(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve the site with cachelog; return its URL."""
-    catalog = str(tmp_path_factory.mktemp("empty") / "catalog")
-    with application(Settings(catalog=catalog, docs=str(site))) as client:
-        yield str(client.base_url.join("/docs"))
+def url(site: Path) -> Iterator[str]:
+    """Serve the site as any host of files does; return its URL."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def anchors(page: Path) -> set[str]:
@@ -89,7 +92,7 @@ def test_pages_fit_the_window(
     browser.get(f"{url}/{page}.html")
     settle(browser)
     assert sideways(browser) == 0
-    assert complaints(browser) == []  # the server's policy blocks no part of the page
+    assert complaints(browser) == []
     assert [name for name in loaded(browser) if not name.startswith(url)] == []
     scheme_of_page = browser.find_element(By.TAG_NAME, "body").get_attribute("data-md-color-scheme")
     assert scheme_of_page == {"light": "default", "dark": "slate"}[scheme]
@@ -124,7 +127,7 @@ def test_search_ranks_the_relevant_page_first(browser: webdriver.Chrome, url: st
     for words, page in SEARCHES.items():
         paste(browser, words)
         is_shown = f"return ({_RESULTS}).slice(0, 3).includes(arguments[0])"
-        until(partial(browser.execute_script, is_shown, f"/docs/{page}"), f"{words}: {page}")
+        until(partial(browser.execute_script, is_shown, f"/{page}"), f"{words}: {page}")
         field.clear()
         is_empty = f"return ({_RESULTS}).length === 0"
         until(partial(browser.execute_script, is_empty), "the results of the last search are gone")

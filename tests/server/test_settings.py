@@ -1,6 +1,5 @@
 """Settings: each field has a variable, and errors state the variable and its value."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from server.settings import (
     settings_from,
 )
 from snapshots.errors import InvalidArgument
-from snapshots.sources.settings import Login
 
 EXAMPLES: dict[Any, tuple[str, Any]] = {
     Text: ("s, e", "s, e"),
@@ -131,32 +129,3 @@ def test_unusable_settings_are_errors(read: Any, values: dict[str, Any], reason:
     with pytest.raises(InvalidArgument, match=f"^CACHELOG_{reason}") as error_info:
         read(Settings(**values))
     assert PASSWORD not in str(error_info.value)
-
-
-def test_documentation_folder_must_contain_a_site(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The configured one, which must contain a site, or the installed one; ``none`` disables it."""
-    monkeypatch.setattr("server.settings.DOCUMENTATION", tmp_path)
-    assert Settings().documentation() is None
-    with pytest.raises(InvalidArgument, match=r"^CACHELOG_DOCS: .* has no index.html and 404.html"):
-        Settings(docs=str(tmp_path)).documentation()
-    (tmp_path / "index.html").touch()
-    (tmp_path / "404.html").touch()
-    assert Settings(docs=str(tmp_path)).documentation() == tmp_path
-    assert Settings(docs="none").documentation() is None
-    assert Settings().documentation() == tmp_path
-
-
-def test_logins_of_registries(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A user with a password, or Docker's; a user without a home needs a cache folder."""
-    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    docker = Settings().reading()
-    assert (docker.oci_login, docker.docker_config) == (None, tmp_path / "config.json")
-    monkeypatch.setenv("DOCKER_CONFIG", "~nobody-of-this-name/x")
-    assert Settings(cache_dir="").reading().cache_dir is None
-    monkeypatch.delenv("DOCKER_CONFIG")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    both = Settings(oci_user="reader", oci_password=PASSWORD, cache_dir=str(tmp_path)).reading()
-    assert (both.oci_login, both.cache_dir) == (Login("reader", PASSWORD), tmp_path)
-    assert both.docker_config == tmp_path / ".docker" / "config.json"

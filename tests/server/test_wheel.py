@@ -73,11 +73,11 @@ def test_files_are_installed(installed: Path) -> None:
 
 
 def test_wheel_is_built_from_the_sdist(tmp_path: Path) -> None:
-    """It includes vendored files and the documentation if the sdist does; no npm, no git."""
+    """It includes vendored files if the sdist does; no npm, no git."""
     for name in ("source", "unpacked"):
         (tmp_path / name).mkdir()
     source = source_in(tmp_path / "source")
-    files = {"server/static/vendor/it.js": b"let it", "server/documentation/a/b.html": b"<p>"}
+    files = {"server/static/vendor/it.js": b"let it"}
     for name, content in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes(content)
@@ -103,7 +103,7 @@ def test_licences_are_in_the_metadata(installed: Path) -> None:
     assets = tomllib.loads((ROOT / "server/vendor.toml").read_text("utf-8"))
     parts = {f"server/{asset['license']}" for asset in assets.values()}
     licences = metadata.get_all("License-File") or []
-    assert {*licences} == parts | {"LICENSE", "server/licenses/mkdocs-material.txt"}
+    assert {*licences} == parts | {"LICENSE"}
     for name in licences:
         assert (folder / "licenses" / name).read_bytes() == (ROOT / name).read_bytes()
 

@@ -45,7 +45,7 @@ export class QueryError extends Error {
     this.name = "QueryError";
   }
 
-  /** What tells errors apart: `REVISION_NOT_FOUND`, `RATE_LIMITED`, … */
+  /** What tells errors apart: `REVISION_NOT_FOUND`, `OVERLOADED`, … */
   get code(): string | undefined {
     return this.errors[0]?.extensions?.code;
   }

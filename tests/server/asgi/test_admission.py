@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from server.asgi import admission as limits
 from server.asgi.admission import LARGE_BODY, MAX_PIECES, MAX_UPLOADS, Admission, Bodies, Outgoing
 from server.asgi.errors import BadRequest, Disconnected
-from server.asgi.exchanges import Exchange, Exchanges, RequestIds, SecurityHeaders, trusted_among
+from server.asgi.exchanges import Exchange, Exchanges, RequestIds, SecurityHeaders
 from tests.server.exchanges import scope
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ class Crowd:
         self.bodies = Bodies(MAX_BODY, self.admission)
         self._application = Exchanges(
             self._answer,
-            ids=RequestIds(trusted_among(())),
+            ids=RequestIds(),
             headers=SecurityHeaders(needs_cdn=False),
             observers=[self.observed.append],
             failure=lambda error: PlainTextResponse(repr(error), 500),

@@ -13,7 +13,6 @@ import httpx
 import pytest
 
 from server.asgi.admission import Admission, Outgoing
-from server.asgi.allowances import Allowances
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache, ResponseSender
 from server.asgi.single_flight import SingleFlight
@@ -38,7 +37,7 @@ SMALL = list(history(revisions=4, packages=4, specs=20))
 class FeedsOf:
     """The endpoint over a catalog, without a server; ``queries`` are those of the history."""
 
-    def __init__(self, folder: Path, *, requests: int = 0, cost: int = 0) -> None:
+    def __init__(self, folder: Path) -> None:
         self.catalog = Catalog(str(folder))
         self.catalog.refresh(missing_ok=True)
         self.library = Library(self.catalog)
@@ -53,7 +52,6 @@ class FeedsOf:
             history,
             ResponseSender(self.responses, self.lanes.light, Outgoing(Admission())),
             self.lanes,
-            Allowances(requests=requests, cost=cost),
             SingleFlight("feed", seconds=10, outlasts=True),
         )
 
@@ -187,25 +185,6 @@ async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:
         assert feeds.queries.call_count == 1
         feeds.catalog.publish([newest])
         assert (await client.get(SERIES)).headers["etag"] != answers[0].headers["etag"]
-
-
-# -- missing or damaged data, and load
-
-
-@pytest.mark.parametrize(
-    ("limits", "paths", "statuses"),
-    [
-        ({"requests": 2}, ["/feeds/x.atom"] * 3, [404, 404, 429]),
-        ({"cost": 150_000}, [SERIES, SERIES, DEVELOP, SERIES, RELEASES], [200] * 4 + [429]),
-    ],
-    ids=["requests", "cost"],
-)
-async def test_feeds_count_toward_rate_limits(
-    demo_catalog: Path, limits: dict[str, int], paths: list[str], statuses: list[int]
-) -> None:
-    """A computed feed costs as much as a query that loads as much; a cached one is free."""
-    async with FeedsOf(demo_catalog, **limits).client() as client:
-        assert [(await client.get(path)).status_code for path in paths] == statuses
 
 
 # -- a real server

@@ -17,7 +17,6 @@ from starlette.types import Scope
 from server.app import create_app
 from server.asgi import responses
 from server.asgi.admission import Outgoing
-from server.asgi.allowances import Allowances
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
 from server.pages.documents import DocumentAnswer
@@ -104,19 +103,6 @@ def test_unexpected_error_is_a_page(
     assert message.split()[1].rstrip(":") in page.text(".problem")
 
 
-def test_pages_have_an_allowance(small: str) -> None:
-    """Beyond that of requests: 429 and a link to try again. A cached page has no cost."""
-    with application(Settings(catalog=small, requests_per_minute=2)) as client:
-        assert [shown(client, path).status for path in ("/", "/r/develop")] == [200, 200]
-        page = shown(client, "/?after=x")
-        assert (page.status, page.text("h1")) == (429, "Too many requests")
-        assert int(page.response.headers["retry-after"]) > 0
-        assert page.links()["Try again"] == str(page.response.url)
-    with application(Settings(catalog=small, cost_per_minute=10)) as client:
-        statuses = [shown(client, path).status for path in ("/", "/", "/r/develop", "/")]
-    assert statuses == [200, 200, 429, 200]
-
-
 def test_pages_beyond_the_limits(small: str) -> None:
     """With a limit too low for any page, every page and form explains the error."""
     with application(Settings(catalog=small, max_cost=1)) as client:
@@ -142,9 +128,8 @@ def test_incomplete_history_is_retried() -> None:
 def test_concurrent_requests_share_a_page(
     small: str, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
 ) -> None:
-    """Only the first is charged. One whose cost is estimated later gets the cached page."""
+    """Only the first renders it. One whose cost is estimated later gets the cached page."""
     render, weigh = create_autospec(Renderer.page, side_effect=Renderer.page), Execution.weigh
-    charge = Mock()
     is_first_answered = threading.Event()
     waits = iter([False, True])  # the second
 
@@ -154,7 +139,6 @@ def test_concurrent_requests_share_a_page(
 
     monkeypatch.setattr(Renderer, "page", render)
     monkeypatch.setattr(Execution, "weigh", weigh_late)
-    monkeypatch.setattr(Allowances, "charge", charge)
 
     async def requests() -> None:
         # A refresh of the catalog in between could invalidate the cached page.
@@ -170,7 +154,7 @@ def test_concurrent_requests_share_a_page(
                 assert len({answer.headers["etag"] for answer in answers}) == 1
 
     asyncio.run(requests())
-    assert (render.call_count, charge.call_count) == (1, 1)
+    assert render.call_count == 1
 
 
 def scope_of(query: str = "", path: str = "/r/develop") -> Scope:

@@ -1,14 +1,11 @@
-"""Complete tables as CSV and JSON lines: of one content, and never truncated unnoticed."""
+"""Complete tables as CSV: of one content, and never truncated."""
 
-import asyncio
 import csv
 import io
-import json
 import re
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock, Mock
 
 import httpx
 import pytest
@@ -16,11 +13,10 @@ from starlette.routing import compile_path
 
 from schema.api import API
 from schema.limits import Limits
-from server.asgi.admission import Admission, Outgoing
-from server.asgi.lanes import Lanes
+from server.asgi.errors import BadRequest
 from server.pages import exports
 from server.pages.documents import IS_PAGE, DocumentAnswer, DocumentRunner, PageRequest
-from server.pages.exports import Export, cell, csv_body, csv_head, json_lines, table_of
+from server.pages.exports import cell, csv_body, csv_head, table_of
 from server.pages.routes import PAGES
 from server.settings import Settings
 from tests.server.cache_pages import history_of
@@ -94,33 +90,30 @@ def read_csv(text: str) -> Iterator[dict[str, str]]:
 
 
 def test_lines_round_trip() -> None:
-    """By readers of RFC 4180 and of JSON, which has the exact values."""
+    """By readers of RFC 4180."""
     columns = (("name",), ("spec", "hash"), ("spec", "lines"))
     text = (csv_head(columns) + csv_body([ROW, ROW], columns)).decode()
     assert text.startswith("name,spec.hash,spec.lines\r\n")
     assert [[*row.values()] for row in read_csv(text)] == [["'=1+1", 'a"b', "x\r\ny"]] * 2
-    assert [json.loads(line) for line in json_lines([ROW, ROW], columns).splitlines()] == [ROW] * 2
 
 
 def test_table_has_every_row_of_its_page(client: httpx.Client) -> None:
-    """With the filters and order of the address; CSV and JSON agree."""
+    """With the filters and order of the address."""
     address = "/r/develop/packages/hdf5"
     query = """{ revision(ref: "develop") { ref package(name: "hdf5") {
       specs(first: 1000, orderBy: {field: VERSION}) { nodes { hash version target } } } } }"""
     revision = data_of(client, query)["revision"]
     specs = revision["package"]["specs"]["nodes"]
-    lines, table = (client.get(f"{address}?as={kind}&order=VERSION") for kind in ("jsonl", "csv"))
-    assert lines.headers["content-type"].startswith("application/jsonl")
+    table = client.get(f"{address}?as=csv&order=VERSION")
     assert table.headers["content-type"].startswith("text/csv")
     name = f'attachment; filename="specs-{revision["ref"]}-hdf5.csv"'
     for answer in (table, client.head(f"{address}?as=csv")):
         assert answer.headers["content-disposition"] == name
-    for rows in (map(json.loads, lines.text.splitlines()), read_csv(table.text)):
-        assert [{name: row[name] for name in specs[0]} for row in rows] == specs
+    assert [{name: row[name] for name in specs[0]} for row in read_csv(table.text)] == specs
     target = specs[0]["target"]
-    fewer = client.get(f"{address}?as=jsonl&targets={target}").text.splitlines()
+    fewer = [*read_csv(client.get(f"{address}?as=csv&targets={target}").text)]
     assert 0 < len(fewer) < len(specs)
-    assert {json.loads(line)["target"] for line in fewer} == {target}
+    assert {row["target"] for row in fewer} == {target}
 
 
 def test_every_table_is_exported(history_client: httpx.Client, addresses: dict[str, str]) -> None:
@@ -132,12 +125,12 @@ def test_every_table_is_exported(history_client: httpx.Client, addresses: dict[s
         page = next((page for route, page in routes if route.match(path)), None)
         if page is None or "no-such" in path or "%40%40" in address:
             continue
-        answer = history_client.get(f"{address}{'&' if '?' in address else '?'}as=jsonl")
-        names = {path[0] for path in table_of(page.document_name, page.table).columns}
-        rows = [json.loads(line) for line in answer.text.splitlines()]
+        answer = history_client.get(f"{address}{'&' if '?' in address else '?'}as=csv")
+        names = {".".join(path) for path in table_of(page.document_name, page.table).columns}
+        rows = [*read_csv(answer.text)]
         # A leaf has no dependents, and the demo has no holes.
         assert rows or "/specs/" in path or path.endswith("/holes"), address
-        assert all(names.issuperset(row) for row in rows), (address, answer.text)
+        assert all(names == {*row} for row in rows), (address, answer.text)
         seen.add(page.path)
     assert seen == {page.path for page in WITH_TABLES}
 
@@ -163,59 +156,25 @@ def test_all_rows_are_of_one_content(
     monkeypatch.setattr(exports, "MAX_ROWS", 7)
     ref = history_of(Path(small)).resolve("develop").ref
     with application(Settings(catalog=small)) as client:
-        rows = client.get("/search?in=develop&q=*&as=jsonl").text.splitlines()
-    num_rows = len({json.loads(row)["hash"] for row in rows})
+        rows = [*read_csv(client.get("/search?in=develop&q=*&as=csv").text)]
+    num_rows = len({row["hash"] for row in rows})
     assert num_rows == len(rows) > 14
     further = [piece for piece in pieces if piece["after"]]
     assert len(further) == (num_rows - 1) // 7
     assert {piece["in"] for piece in further} == {ref}
 
 
-def test_interrupted_table_is_an_error(
-    small: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The client notices, and the log has the reason."""
+def test_interrupted_table_is_an_error(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of which a later part cannot be queried is not sent in part."""
     monkeypatch.setattr(exports, "MAX_ROWS", 3)
-    monkeypatch.setattr(exports, "PATIENCE", 0.0)
-    settings = Settings(catalog=small, cost_per_minute=60)
-    with application(settings) as client, client.stream("GET", "/r/develop?as=csv") as answer:
-        assert answer.status_code == 200
-        with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
-            answer.read()
-    assert "broke off" in caplog.text
+    run = DocumentRunner.run
 
+    async def failing(self: DocumentRunner, text: str, variables: dict[str, Any]) -> DocumentAnswer:
+        if variables.get("after"):
+            raise BadRequest("too much", status=503)
+        return await run(self, text, variables)
 
-def test_slow_reader_holds_one_piece(lanes: Lanes) -> None:
-    """The next is queried when it was read; a piece in transit counts as a large response."""
-
-    async def endless(_text: str, variables: Any, _scope: Any) -> DocumentAnswer:
-        rows = [{"tag": "x" * 500}] * variables["first"]
-        info = {"hasNextPage": True, "endCursor": "c"}
-        return DocumentAnswer({"revisions": {"nodes": rows, "pageInfo": info}}, [], True, False)
-
-    async def reading() -> None:
-        run = AsyncMock(side_effect=endless)
-        runner = Mock(lanes=lanes, run=run, is_affordable=AsyncMock(return_value=True))
-        outgoing, sent = Outgoing(Admission()), list[int]()
-        enough = asyncio.Event()
-
-        async def send(message: MutableMapping[str, Any]) -> None:
-            sent.append(len(message["body"]))
-            if sum(sent) > 1_500_000:
-                enough.set()
-                await asyncio.Future()  # the client stops reading
-
-        table = table_of("compare_pickers", "revisions")
-        export = Export(table, "jsonl", {}, {}, runner, outgoing)
-        assert await export.begin() is None
-        sending = asyncio.create_task(export.send_rows(send))
-        await enough.wait()
-        await asyncio.sleep(0.05)
-        assert run.call_count == 3
-        assert 500_000 < outgoing.num_bytes < 600_000
-        assert export.first.rows == []
-        sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
-        assert outgoing.num_bytes == 0
-
-    asyncio.run(reading())
+    monkeypatch.setattr(DocumentRunner, "run", failing)
+    with application(Settings(catalog=small)) as client:
+        answer = client.get("/r/develop?as=csv")
+    assert (answer.status_code, answer.text) == (503, "too much\n")
