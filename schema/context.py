@@ -3,6 +3,7 @@ values.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -32,11 +33,11 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
-from snapshots.errors import IncompleteHistory, RevisionNotFound, StackNotFound
+from snapshots.errors import CachelogError, IncompleteHistory, RevisionNotFound, StackNotFound
 from snapshots.frames import queries
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.queries import NearMiss, UnknownName
+from snapshots.frames.queries import UnknownName
 from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
 from snapshots.models import LOCK_FILE, RevisionInfo, SideInfo, Source, StackInfo, is_revision
@@ -83,11 +84,6 @@ class LoadedRevision(msgspec.Struct, frozen=True):
     def matching(self, query: str) -> Mask:
         """Return a mask over the frame's rows; see ``Context.matching``."""
         return self.context.matching(self.info, query)
-
-    def near_misses(self, query: str) -> list[NearMiss]:
-        """Return the specs that meet all conditions of a query but one."""
-        self.context.require_time()
-        return queries.near_misses(self.frame, queries.read(query), self.dependencies)
 
     def unknown_names(self, query: str) -> tuple[UnknownName, ...]:
         """Return the names in a query that neither this revision nor the newest revision of any tag
@@ -416,11 +412,14 @@ class Context:
         self._recipes_changes.clear()
 
     def names_elsewhere(self) -> frozenset[str]:
-        """Return the names of the packages of the newest revision of each tag."""
+        """Return the names of packages in the newest revision of each tag, and in the history."""
         self.is_permanent = False
         if not self.may_load:
             raise NotLoaded  # this may read the entire catalog
-        return self.library.package_names()
+        names = self.library.package_names()
+        with suppress(CachelogError):  # the history may be incomplete
+            names |= self.of_history(HistoryQueries.all_packages).keys()
+        return names
 
 
 def _too_many(what: str) -> BudgetExceeded:

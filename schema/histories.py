@@ -30,7 +30,7 @@ from schema.revisions.revision import (
 from schema.revisions.spec import SpecType
 from snapshots.catalog import history_queries
 from snapshots.catalog.history_queries import HistoryQueries
-from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension, nearest_rows
+from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension
 from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
@@ -39,7 +39,14 @@ from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Pair, age
 from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo
 from snapshots.refs import series as series_of
-from snapshots.timelines.availability import Cell, CellSpan, PackageCells, is_current, nearest_place
+from snapshots.timelines.availability import (
+    Cell,
+    CellSpan,
+    PackageCells,
+    is_current,
+    nearest_in_cell,
+    nearest_place,
+)
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCausePoint
 from snapshots.timelines.growth import Growth, GrowthPoint
@@ -427,7 +434,13 @@ CELLS = 20_000
 SPANS_OF_CELL = 3
 """Typical number of spans in which a series has specs in a cell."""
 
-TargetArgument = Annotated[str | None, strawberry.argument("Only specs for this target.")]
+TargetArgument = Annotated[
+    str | None,
+    strawberry.argument(
+        "Only specs for this target, or for the targets of this family: `aarch64` is any of its "
+        "microarchitectures."
+    ),
+]
 StackArgument = Annotated[str | None, strawberry.argument("Only specs in this stack.")]
 VersionArgument = Annotated[str | None, strawberry.argument("Only specs of this version.")]
 
@@ -589,8 +602,7 @@ class Package(Node):
         if place is None:
             return []
         base, head = map(info.context.load, place)
-        values = dict.fromkeys(cell.items(), 1)
-        rows = nearest_rows(base.frame, head.frame, self.package.name, values)
+        rows = nearest_in_cell(base.frame, head.frame, self.package.name, cell)
         return [SpecType(loaded=head, row=row) for row in rows.tolist()]
 
     @resolver(Cost(weight=CELLS, num_bytes=200))

@@ -37,7 +37,7 @@ class PackageFilterInput:
     - compilers: Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version.
     - operating_systems: Operating systems.
     - platforms: Platforms.
-    - targets: Microarchitectures.
+    - targets: Microarchitectures, or families of them: aarch64 is any of its targets.
     """
 
     search: str | None = gql.UNSET

@@ -27,6 +27,7 @@ from snapshots.frames.queries import (
 )
 from snapshots.models import SHOWN_FACTS, Encoding, Fact
 from snapshots.spack.names import checked_moment
+from snapshots.timelines.absences import Absence
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
@@ -45,7 +46,7 @@ class SpecFilterInput:
     - compilers: Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version.
     - operating_systems: Operating systems.
     - platforms: Platforms.
-    - targets: Microarchitectures.
+    - targets: Microarchitectures, or families of them: aarch64 is any of its targets.
     - stacks: Stacks that contain the spec.
     - variants: Variants, all of which the spec must have: +cuda, ~mpi, build_type=Release.
     - hash_prefix: A prefix of the hash.
@@ -319,8 +320,8 @@ class SpecRows(many.RowList[SpecType]):
 COUNTING = 1_000
 """Units for counting all rows of a revision by a column."""
 
-NEAR_MISSES = 10_000
-"""Units for evaluating a query without each of its conditions."""
+ABSENCE = 100_000
+"""Units for searching the revisions that had a package, and without each condition of a query."""
 
 NAMING = 80_000
 """Units for comparing a few names with those of all packages."""
@@ -533,16 +534,35 @@ class SpecConnection(relay.Connection[SpecType]):
             for unknown in loaded.unknown_names(query)
         ]
 
-    @resolver(
-        Cost(weight=NEAR_MISSES, items=MAX_NEAR_MISSES),
-        description="If `matching` matches nothing: for each of its conditions, the specs that "
-        "meet all others, if there are any, so that one fact differs. Empty for a query without "
-        "the name of a package.",
-    )
-    def near_misses(self) -> list[NearMissType]:
+    @property
+    def _absence(self) -> Absence | None:
         query, loaded = self._unmet_query, self._specs.loaded
         if query is None:
+            return None
+        return loaded.context.of_history(HistoryQueries.absence, loaded.info, query)
+
+    @resolver(
+        Cost(weight=ABSENCE, num_bytes=200),
+        description="If `matching` matches nothing: a sentence that states until when any series "
+        "had such specs, and what the nearest specs have instead. The name of a family of targets "
+        "counts as all of its targets. Null for a query without the name of a package.",
+    )
+    def absence(self) -> str | None:
+        absent = self._absence
+        return None if absent is None else absent.title
+
+    @resolver(
+        Cost(weight=ABSENCE, items=MAX_NEAR_MISSES),
+        description="If `matching` matches nothing: for each of its conditions, the specs that "
+        "meet all others, if there are any, so that one fact differs. If the revision lacks the "
+        "package, they are those of the last revision that has it. Empty for a query without the "
+        "name of a package.",
+    )
+    def near_misses(self) -> list[NearMissType] | None:
+        absent = self._absence
+        if absent is None or not absent.near_misses:
             return []
+        loaded = self._specs.loaded.context.load(absent.nearest_in)
         return [
             NearMissType(
                 near_miss=miss,
@@ -551,7 +571,7 @@ class SpecConnection(relay.Connection[SpecType]):
                 values=list(miss.values),
                 num_specs=len(miss.rows),
             )
-            for miss in loaded.near_misses(query)
+            for miss in absent.near_misses
         ]
 
 

@@ -41,7 +41,8 @@ SUGGEST = (
     f"has at least {HASH_MIN} characters. Versions are suggested for a text such as `hdf5@1`. "
     "Names and hashes are those of the revision that `ref` names. Without `ref`, names are those "
     "of the newest revision of every series, each with its number of specs in the first series "
-    "that has it, the main one before the others; hashes are those of the main series."
+    "that has it, the main one before the others; hashes are those of the main series. Packages "
+    "and stacks that are gone follow, with the last tag that had them."
 )
 
 _LONGEST = 200
@@ -96,6 +97,9 @@ def suggest_field(
     among = frozenset(SuggestionKind if kinds is None else kinds)
     ranked = context.names(revisions).like(text, among, first)
     ranked += names_of_history(history).like(text, among, first)
+    if ref is None:
+        with suppress(CachelogError):  # suggestions do not need a history
+            ranked += context.of_history(HistoryQueries.gone_names).like(text, among, first)
     ranked = [each for each in ranked if each[0] < TYPO] or ranked
     ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # stable within a kind
     chosen = [name for _, name in ranked[:first]]
@@ -108,7 +112,7 @@ def suggest_field(
             kind=name.kind,
             value=name.value,
             detail=_detail(name, history),
-            url=_url(name.kind, name.value, ref, tags.get(name.content, "")),
+            url=_url(name.kind, name.value, ref, name.last_in or tags.get(name.content, "")),
         )
         for name in chosen
     ]
@@ -131,9 +135,9 @@ DESTINATION = Cost(weight=units.SPANS_OF_HASH, once=units.ALL_PACKAGES)
 @resolver(
     DESTINATION,
     description="The path of the page that a text leads to, if it is exactly one thing: a package "
-    "that any revision ever had, a series, a tag or another ref of a revision, a stack, a hash or "
-    "its beginning, a commit of the recipe repository or its beginning, or a pull request "
-    "(`#5277`); null otherwise.",
+    "that any revision ever had, a series, a tag or another ref of a revision, a stack, a target "
+    "or a family of targets, a hash or its beginning, a commit of the recipe repository or its "
+    "beginning, or a pull request (`#5277`); null otherwise.",
 )
 def destination_field(
     self: Any,  # noqa: ARG001 - the root
@@ -156,10 +160,14 @@ def destination_field(
         with suppress(CachelogError):
             return _path("r", history.resolve(text).ref)
     newest = _newest(history)
-    for _, stack in context.names(newest).like(text, {SuggestionKind.STACK}, 1):
-        if stack.value == text:
-            tag = next(info.tag for info in newest if info.digest == stack.content)
-            return _path("r", tag, "stacks", text)
+    tags = {revision.digest: revision.tag for revision in reversed(newest)}
+    kinds = {SuggestionKind.STACK, SuggestionKind.TARGET}
+    names = context.names(newest).like(text, kinds, 2)
+    with suppress(CachelogError):
+        names += context.of_history(HistoryQueries.gone_names).like(text, kinds, 1)
+    for _, name in names:
+        if name.value == text:
+            return _url(name.kind, text, None, name.last_in or tags[name.content])
     recipes = context.catalog.recipes
     commits = recipes.commits(text.lower()) if _OID.fullmatch(text) else []
     if match := _PULL_REQUEST.fullmatch(text):
@@ -186,6 +194,9 @@ def _hashes(loaded: LoadedRevision, text: str, most: int) -> Iterator[Suggestion
 
 
 def _detail(suggestion: Suggestion, history: History) -> str:
+    if suggestion.last_in:
+        last = history.resolve(suggestion.last_in)
+        return f"gone, last in {last.tag} of {day(last.taken_at)}"
     match suggestion.kind:
         case SuggestionKind.SERIES:
             return counted(suggestion.count, "revision")

@@ -564,9 +564,17 @@ def missing_cause(spec: Data) -> str:
     return texts.in_words(spec["reason"].lower()) if spec["reason"] else "unknown reason"
 
 
-def of_family(targets: Sequence[str] | None, target: str) -> list[str]:
-    """Return the other targets of the family of a target."""
-    return query.of_family(target, targets or ())
+def family_of(target: str) -> str:
+    """Return the family of a target: aarch64 for neoverse_v1."""
+    return query.family_of(target)
+
+
+def by_family(targets: Iterable[str]) -> Mapping[str, list[str]]:
+    """Return targets by the names of their families, in their order."""
+    families: dict[str, list[str]] = {}
+    for target in targets:
+        families.setdefault(query.family_of(target), []).append(target)
+    return families
 
 
 FILTERS = {

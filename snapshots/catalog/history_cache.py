@@ -17,6 +17,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import HistoryQueries, fill, left_out, missing_pairs
 from snapshots.catalog.library import Library, SharedCache
 from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
+from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.timelines import availability, catalog_packages, causes, growth, spans
@@ -239,6 +240,6 @@ def _size_of(value: Any) -> int:
             return _PART + sum(map(_size_of, value))
         case growth.GrowthPoint():
             return _POINT
-        case causes.SeriesCauses() | availability.PackageCells():
+        case causes.SeriesCauses() | availability.PackageCells() | Suggestions():
             return value.num_bytes
     return _LINE if isinstance(value, RevisionInfo) else _PART

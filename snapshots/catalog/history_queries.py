@@ -6,7 +6,7 @@ stored, each query raises IncompleteHistory.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice, pairwise, starmap
+from itertools import chain, islice, pairwise, starmap
 from math import inf
 from time import monotonic
 
@@ -22,14 +22,17 @@ from snapshots.catalog.history_tables import pairs_in
 from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
 from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
-from snapshots.frames.frame import Frame
+from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.hashes import WIDTH, HashSet, is_beginning
+from snapshots.frames.queries import read
+from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.refs import series
 from snapshots.spack.names import is_name
 from snapshots.texts import quoted, versioned
 from snapshots.timelines import growth, packages, spans
+from snapshots.timelines.absences import Absence, Loader, absence
 from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import CatalogPackage, catalog_package, catalog_packages
 from snapshots.timelines.causes import SeriesCauses
@@ -132,14 +135,14 @@ class ReturnedRows(msgspec.Struct, frozen=True):
 class HistoryQueries:
     """History queries of a catalog, answered from the stored changes of neighbours.
 
-    ``frame_of`` returns the specs of a content. Methods that take a history raise IncompleteHistory
+    ``load`` returns the specs of contents. Methods that take a history raise IncompleteHistory
     if changes of it are missing. All methods raise CatalogError if the tables of the history cannot
     be read.
     """
 
-    def __init__(self, catalog: Catalog, frame_of: Callable[[str], Frame]) -> None:
+    def __init__(self, catalog: Catalog, load: Loader) -> None:
         self._catalog = catalog
-        self._frame_of = frame_of
+        self._load = load
 
     def hash_history(self, history: History, text: str) -> HashHistory | None:
         """Return the history of the hash with a prefix; None if no revision had one.
@@ -183,7 +186,7 @@ class HistoryQueries:
         known = {revision.digest for revision in history.revisions}  # the first has none before it
         checksums = set()
         for digest in sorted(digests & known):
-            frame = self._frame_of(digest)
+            frame = self._load.frame(digest)
             row = frame.hashes.find(past.hash)
             if row is not None:
                 checksums.add(frame.spec(row).checksum)
@@ -193,7 +196,7 @@ class HistoryQueries:
         self, history: History, digest: str, names: Iterable[str]
     ) -> dict[str, dict[str, HashHistory]]:
         """Return the history of each hash of some packages of a content, by package and hash."""
-        frame = self._frame_of(digest)
+        frame = self._load.frame(digest)
         rows = range(len(frame))
         hashes = {
             name: [frame.hashes.at(row) for row in rows[frame.rows_of(name) or slice(0)]]
@@ -283,11 +286,49 @@ class HistoryQueries:
         rows = self._catalog.changes.comparisons(history.pairs, ["cells"])
         return PackageCells(rows, name, history)
 
+    def absence(self, history: History, searched: RevisionInfo, query: str) -> Absence | None:
+        """Return what is known of a query that matches no spec of a revision.
+
+        None if it is not about a package that a revision had. Up to MAX_SEARCHED contents are read.
+        """
+        name = read(query).name
+        package = None if name is None else self.catalog_package(history, name)
+        if package is None:
+            return None
+        timelines = (
+            self.package_timelines(history, one.series, [package.name])[package.name]
+            for one in package.in_series
+        )
+        cells = self.cells(history, package.name)
+        return absence(query, searched, package, timelines, cells, self._load)
+
     def all_packages(self, history: History) -> dict[str, CatalogPackage]:
         """Return all packages that any revision had, by name."""
         require_complete(self._catalog, history)
         rows = self._catalog.changes.comparisons(history.pairs, ["packages"])
         return catalog_packages(rows, history)
+
+    def gone_names(self, history: History) -> Suggestions:
+        """Return the packages and stacks that no newest revision of a series has."""
+        gone = {
+            (SuggestionKind.PACKAGE, name): (package.best.last_seen, package.best.num_specs)
+            for name, package in self.all_packages(history).items()
+            if package.is_gone
+        }
+        newest = (history.of_series(name)[0].digest for name in history.series_names)
+        present = {*chain.from_iterable(self._load.frame(it).stacks.items for it in newest)}
+        for name in history.series_names:
+            changes = self.main_changes(history, name)
+            for step in history.neighbours(name):
+                stacks = changes[step.head.ref].stacks if step.base is not None else ()
+                for stack in stacks:
+                    is_gone = stack.kind is StackChangeKind.REMOVED and stack.name not in present
+                    if is_gone and step.base is not None:
+                        gone[SuggestionKind.STACK, stack.name] = step.base, stack.num_specs
+        return Suggestions(
+            Suggestion(kind, name, num_specs, last_in=revision.ref)
+            for (kind, name), (revision, num_specs) in gone.items()
+        )
 
     def catalog_package(self, history: History, name: str) -> CatalogPackage | None:
         """Return a package as ``all_packages`` does; None if no revision had it."""

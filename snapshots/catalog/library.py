@@ -47,6 +47,7 @@ from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
 from snapshots.recipes.commits import Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.tables import SPEC_ROWS
+from snapshots.timelines.absences import Loader
 
 FRAME_BYTES = 384 << 20
 COMPARISON_BYTES = 128 << 20
@@ -150,7 +151,11 @@ class Library:
         observe: Callable[[str], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         self.history_queries = history_queries.HistoryQueries(
-            catalog, lambda digest: self.frames.get(digest)
+            catalog,
+            Loader(
+                lambda digest: self.frames.get(digest),
+                lambda digest: self.dependencies.get(digest),
+            ),
         )
         self.recipes = catalog.recipes
         """The commits of the recipe repository that revisions were built from."""

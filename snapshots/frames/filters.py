@@ -9,6 +9,7 @@ import numpy as np
 from snapshots.arrays import Mask
 from snapshots.frames.columns import Column, ListColumn
 from snapshots.spack.notation import canonical_compiler, canonical_variant
+from snapshots.spack.query import is_target
 
 Texts = tuple[str, ...] | None
 
@@ -16,7 +17,8 @@ Texts = tuple[str, ...] | None
 class SpecFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on specs. A spec has to match all fields, and at least one item of each list.
 
-    ``compilers`` has names (gcc) or names with versions (gcc@13.2.0). ``variants`` is an exception:
+    ``compilers`` has names (gcc) or names with versions (gcc@13.2.0), ``targets`` names of targets
+    or of families (aarch64), which all their targets meet. ``variants`` is an exception:
     a spec has to have all of them. ``search`` is a substring of the package's name, ignoring case.
     None sets no condition; no spec matches an empty list.
     """
@@ -96,6 +98,11 @@ def built_with(column: Column[str | None], compilers: tuple[str, ...]) -> Mask:
     )
 
 
+def built_for(column: Column[str | None], targets: tuple[str, ...]) -> Mask:
+    """Return a mask of the distinct targets that have, or whose family has, one of the names."""
+    return column.where(lambda value: any(is_target(value, name) for name in targets))
+
+
 CONDITIONS: Mapping[str, tuple[str, Callable[[Any, Any], Mask]]] = {
     "search": ("package", named_like),
     "packages": ("package", Column.among),
@@ -103,7 +110,7 @@ CONDITIONS: Mapping[str, tuple[str, Callable[[Any, Any], Mask]]] = {
     "compilers": ("compiler", built_with),
     "operating_systems": ("operating_system", Column.among),
     "platforms": ("platform", Column.among),
-    "targets": ("target", Column.among),
+    "targets": ("target", built_for),
     "stacks": ("stacks", having_any),
     "variants": ("variants", having_all),
 }

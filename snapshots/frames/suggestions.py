@@ -1,6 +1,7 @@
 """Suggestions: the names in a revision that resemble the beginning of a user's input."""
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import Enum
 
@@ -10,6 +11,7 @@ import numpy as np
 from snapshots.errors import InvalidArgument
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
+from snapshots.spack.query import family_of
 from snapshots.texts import absent_name, names_hint, nearest_hint, nearest_names
 
 TYPO_MIN = 4
@@ -35,7 +37,7 @@ class SuggestionKind(Enum):
     - TAG: A tag.
     - VERSION: A version of a package, `hdf5@1.14.3`.
     - COMPILER: A compiler with its version, `gcc@13.2.0`.
-    - TARGET: A microarchitecture.
+    - TARGET: A microarchitecture, or a family of them.
     - VARIANT: A variant, `+mpi`.
     - HASH: The hash of a spec.
     """
@@ -57,6 +59,7 @@ class Suggestion(msgspec.Struct, frozen=True):
 
     - newest: The newest version of a package, or NAME@VERSION of a hash; empty for other kinds.
     - content: The digest of the content whose specs are counted; empty for a series or tag.
+    - last_in: The ref of the last revision that had it, if it is gone.
     """
 
     kind: SuggestionKind
@@ -64,6 +67,7 @@ class Suggestion(msgspec.Struct, frozen=True):
     count: int
     newest: str = ""
     content: str = ""
+    last_in: str = ""
 
 
 class Suggestions:
@@ -179,7 +183,7 @@ def names_of(frame: Frame, content: str) -> Iterator[Suggestion]:
     for kind, pairs in (
         (SuggestionKind.STACK, frame.stacks.item_counts(slice(None))),
         (SuggestionKind.COMPILER, frame.compiler.counts(slice(None))),
-        (SuggestionKind.TARGET, frame.target.counts(slice(None))),
+        (SuggestionKind.TARGET, _with_families(frame.target.counts(slice(None)))),
         (SuggestionKind.VARIANT, frame.variants.item_counts(slice(None))),
     ):
         for value, count in pairs:
@@ -188,6 +192,15 @@ def names_of(frame: Frame, content: str) -> Iterator[Suggestion]:
     for (code, number), count in zip(pairs_of_codes, num_specs.tolist(), strict=True):
         value = f"{frame.packages[code]}@{versions[number]}"
         yield Suggestion(SuggestionKind.VERSION, value, count, content=content)
+
+
+def _with_families(counts: Iterable[tuple[str, int]]) -> Iterable[tuple[str, int]]:
+    """Return the numbers of specs of targets, and of their families."""
+    targets = dict(counts)
+    families: Counter[str] = Counter()
+    for target, count in targets.items():
+        families[family_of(target)] += count
+    return (targets | families).items()
 
 
 def require_names(

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from snapshots.errors import ConstraintSyntaxError
 from snapshots.spack.notation import COMPILER_FLAGS, flags_of, quote, recorded_value, unquote
@@ -140,17 +141,32 @@ def _targets() -> Mapping[str, Any]:
     return TARGETS  # type: ignore[no-any-return]
 
 
-def of_family(target: str, targets: Iterable[str]) -> list[str]:
-    """Return the other targets whose family, such as aarch64, is that of a target."""
-    known = _targets()
-    if target not in known:
-        return []
-    family = known[target].family.name
-    return [
-        other
-        for other in targets
-        if other != target and other in known and known[other].family.name == family
-    ]
+@lru_cache(maxsize=1 << 12)
+def family_of(target: str) -> str:
+    """Return the family of a target: aarch64 for neoverse_v1; for an unknown target, itself."""
+    targets = _targets()
+    return targets[target].family.name if target in targets else target
+
+
+def is_target(target: str | None, name: str | None) -> bool:
+    """Return whether a target has this name, or is of the family with this name."""
+    return target == name or (target is not None and family_of(target) == name)
+
+
+def in_family_of(target: str, targets: Iterable[str]) -> list[str]:
+    """Return the targets whose family, such as aarch64, is that of a target."""
+    family = family_of(target)
+    return [other for other in targets if family_of(other) == family]
+
+
+def with_families(constraint: "SpecConstraint") -> "SpecConstraint":
+    """Return a constraint in which the name of a family, such as aarch64, is all its targets."""
+    if constraint.targets is None:
+        return constraint
+    names = [name for name in constraint.targets.names if name in _targets()]
+    families = tuple(TargetRange(name, "") for name in names if name == family_of(name))
+    targets = replace(constraint.targets, ranges=constraint.targets.ranges + families)
+    return replace(constraint, targets=targets)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -1,7 +1,7 @@
 """Availability of a package in the history: spans of a cell of its coverage in each series."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -9,16 +9,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from snapshots.changes.coverage import CoverageDimension
+from snapshots.arrays import Rows
+from snapshots.changes.coverage import CoverageDimension, nearest_rows
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import natural_order
+from snapshots.spack.query import is_target
 from snapshots.spack.versions import version_key
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Cell = Mapping[CoverageDimension, str]
-"""The values of a cell: any of VERSION, TARGET and STACK; it may be empty."""
+"""The values of a cell: any of VERSION, TARGET and STACK; it may be empty.
+
+The name of a family of targets, such as aarch64, is all of its targets.
+"""
 
 _PAIR_BYTES, _CHANGE_BYTES = 400, 120
 
@@ -62,12 +68,10 @@ class _Change(msgspec.Struct, frozen=True):
 
         Only changes without a stack belong to a cell without one, so that each spec counts once.
         """
-        return self.stack == cell.get(CoverageDimension.STACK) and all(
-            cell.get(dimension, value) == value
-            for dimension, value in (
-                (CoverageDimension.VERSION, self.version),
-                (CoverageDimension.TARGET, self.target),
-            )
+        return (
+            self.stack == cell.get(CoverageDimension.STACK)
+            and self.version == cell.get(CoverageDimension.VERSION, self.version)
+            and is_target(self.target, cell.get(CoverageDimension.TARGET, self.target))
         )
 
 
@@ -106,6 +110,19 @@ class PackageCells:
         if dimension is CoverageDimension.VERSION:
             return sorted(distinct, key=lambda text: (version_key(text), text), reverse=True)
         return natural_order(distinct)
+
+    def contents_with(self, accept: Callable[[str, str | None], bool]) -> set[str]:
+        """Return the digests of contents that have a spec with an accepted version and target."""
+        digests = set()
+        for series in self._history.series_names:
+            num_specs = 0
+            for step in self._history.neighbours(series):
+                for change in self._changes.get(step.pair, ()):
+                    if change.stack is None and accept(change.version, change.target):
+                        num_specs += change.num_specs
+                if num_specs:
+                    digests.add(step.head.digest)
+        return digests
 
     def spans(self, series: str, cell: Cell) -> list[CellSpan]:
         """Return the spans of a cell in a series, oldest first.
@@ -153,3 +170,17 @@ def nearest_place(
     newest = next(having, package.best)
     of_series = spans[newest.series]
     return of_series[-1].last if of_series else newest.last_seen, newest.last_seen
+
+
+def nearest_in_cell(base: Frame, head: Frame, package: str, cell: Cell) -> Rows:
+    """Return the rows of head that are nearest to a cell of base, as ``nearest_rows``.
+
+    Of the targets of a family, the one that most specs of base have is compared.
+    """
+    values = dict(cell)
+    if CoverageDimension.TARGET in cell:
+        chosen = cell[CoverageDimension.TARGET]
+        counts = base.target.counts(base.rows_of(package) or slice(0))
+        meant = [(count, target) for target, count in counts if is_target(target, chosen)]
+        values[CoverageDimension.TARGET] = max(meant, default=(0, chosen))[1]
+    return nearest_rows(base, head, package, dict.fromkeys(values.items(), 1))

@@ -23,7 +23,7 @@ from server.terminal.printing.comparisons import SIGNS
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from server.terminal.printing.listings import source_text
 from snapshots.arrays import Rows
-from snapshots.changes.coverage import CoverageDimension, nearest_rows
+from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -34,9 +34,9 @@ from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo, Spec
 from snapshots.refs import title
 from snapshots.side_comparisons import SideComparison
-from snapshots.spack import query
+from snapshots.spack.query import in_family_of
 from snapshots.texts import counted, day, in_words, minute, short_digest, short_hash, versioned
-from snapshots.timelines.availability import CellSpan, nearest_place
+from snapshots.timelines.availability import CellSpan, nearest_in_cell, nearest_place
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint, with_returned
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
@@ -314,12 +314,14 @@ def _cell_log(
     nearest: list[tuple[RevisionInfo, Spec]] = []
     if (place := nearest_place(package, spans)) is not None:
         base, head = map(opened.frame, place)
-        rows = nearest_rows(base, head, name, dict.fromkeys(cell.items(), 1))
+        rows = nearest_in_cell(base, head, name, cell)
         nearest = [(place[1], head.spec(row)) for row in rows.tolist()]
     shown = {one: spans[one] for one in spans if series in (None, one)}
     in_series = [(one, span) for one, several in shown.items() for span in several]
     what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
-    relatives = query.of_family(values.get("target", ""), cells.values(CoverageDimension.TARGET))
+    relatives = []
+    if not in_series:
+        relatives = in_family_of(values.get("target", ""), cells.values(CoverageDimension.TARGET))
 
     def why(span: CellSpan, *, is_start: bool) -> tuple[str, dict[str, Any]]:
         reasons = {} if is_start else span.reasons

@@ -6,10 +6,7 @@ from hypothesis import strategies as st
 
 from snapshots.errors import ConstraintSyntaxError
 from snapshots.spack.notation import canonical_variants
-from snapshots.spack.query import (
-    parse,
-    query_of,
-)
+from snapshots.spack.query import is_target, parse, query_of, with_families
 from tests.snapshots.factories import a_spec
 from tests.snapshots.records import error_of, has_facts
 
@@ -284,3 +281,26 @@ def test_long_text_is_quoted_around_the_error(before: int, after: int) -> None:
     assert line[caret.index("^")] == "!"
     assert len(line) < 140
     assert ("..." in line) == (before + after > 60)
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "is_meant"),
+    [
+        ("neoverse_v1", "aarch64", True),
+        ("m1", "aarch64", True),
+        ("aarch64", "aarch64", True),
+        ("neoverse_v1", "neoverse_v1", True),
+        ("x86_64_v3", "aarch64", False),
+        ("x86_64_v3", "x86_64_v2", False),  # no family
+        ("unknown", "unknown", True),
+        ("unknown", "aarch64", False),
+        (None, "aarch64", False),
+    ],
+)
+def test_name_of_a_family_is_all_its_targets(target: str | None, name: str, is_meant: bool) -> None:
+    """Where a person chooses; in a query, only on request."""
+    assert is_target(target, name) is is_meant
+    if target is not None:
+        constraint = with_families(parse(f"target={name}"))
+        assert constraint.targets is not None
+        assert constraint.targets.includes(target) is is_meant

@@ -246,3 +246,12 @@ def test_values_of_a_package() -> None:
     assert [(span.num_specs, is_current([span])) for span in spans] == [(1, False)]
     assert spans[0].pair == PAST.history.pairs[1]
     assert is_current(of_package.spans("develop", {STACK: "e4s-arm"}))
+
+
+def test_family_of_targets_is_a_cell_of_all_its_targets() -> None:
+    """Since when there is anything for a machine of that kind."""
+    of_package = PackageCells(PAST.comparisons(), "hdf5", PAST.history)
+    for name, target in (("aarch64", "neoverse_v1"), ("x86_64", "x86_64_v3")):
+        spans = of_package.spans("develop", {TARGET: name})
+        assert spans == of_package.spans("develop", {TARGET: target}) != []
+    assert of_package.spans("develop", {TARGET: "neoverse_v2"}) == []
