@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of comparisons in memory; their explanations can take as much again."""
 
     refresh: Seconds = 1.0
-    """Seconds between two checks for new revisions."""
+    """Seconds between two checks for new revisions; at least 5 on object storage."""
 
     max_body: Bytes = 1 << 20
     """Bytes of a request's body."""

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from schema.errors import incident
-from snapshots.catalog.catalog import Catalog, Follower
+from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import prepare
 from snapshots.catalog.runs import Regular, regular
 from snapshots.errors import CatalogError
@@ -37,6 +37,9 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
+STORE_SECONDS = 5.0
+"""The shortest pause of checks on object storage, where each takes several requests."""
+
 _RUNS_SECONDS = 30.0
 """The time after which the records of runs are read again."""
 
@@ -53,10 +56,10 @@ class CatalogWatch:
 
     def __init__(self, catalog: Catalog, seconds: float) -> None:
         self.catalog = catalog
-        self._follower = Follower(catalog)
         self._problem: str | None = "the catalog has not been read yet"
         self._began: float | None = None
-        self._seconds = seconds
+        is_folder = catalog.storage.location.is_folder
+        self._seconds = seconds if is_folder else max(seconds, STORE_SECONDS)
         self._last_read = time.monotonic()
         self._is_out = False
         self._runs_read = -inf
@@ -89,7 +92,7 @@ class CatalogWatch:
         """Check for new revisions; on failure, set ``problem``."""
         self._began = time.monotonic()
         try:
-            is_new = self._follower.refresh()
+            is_new = self.catalog.refresh()
         except CatalogError as error:
             if not self._is_out:
                 _log.warning("%s", error)

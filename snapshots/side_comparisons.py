@@ -191,7 +191,6 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
             elsewhere,
             self.whole,
             lambda: self.explanation,
-            lambda counts: self.recipes.most_rebuilt(counts),
         )
 
     def _graph(self, side: str) -> DependencyGraph:

@@ -16,7 +16,6 @@ from schema.documents.estimates import num_parts
 from schema.fields import cost, gql, many, relay, units
 from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
-from snapshots.changes.rules.measures import BY_COMMIT
 from snapshots.changes.rules.rules import (
     KEYS,
     KINDS,
@@ -133,7 +132,7 @@ def _weigh_demand(rule: Mapping[str, Any]) -> float:
 
 _LOOKED_UP: Mapping[str, Mapping[str, float]] = {
     "forbid": {Forbidden.HOLE.value: 150, Forbidden.COVERAGE_LOST.value: 50},
-    "limit": {"coverage-lost": 50, "coverage-gained": 50, "twins": 300, BY_COMMIT: 60},
+    "limit": {"coverage-lost": 50, "coverage-gained": 50, "twins": 300},
 }
 """The costs of what is forbidden and of what is limited, where more than changes is looked up."""
 

@@ -101,7 +101,6 @@ class ImportRun:
             proof=not options["no_proof"],
             allow_empty=options["allow_empty"],
             checksums=options["checksums"],
-            view=options["view"],
         )
         self._publications += parallel_import.publish_locations(
             options["locations"],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from snapshots.sources.git.page_history import Every
 
 _OF_GIT = ("since", "path", "every")
-_OF_LOCATIONS = ("taken_at", "sizes", "checksums", "view", "no_proof", "allow_empty")
+_OF_LOCATIONS = ("taken_at", "sizes", "checksums", "no_proof", "allow_empty")
 """Options that apply to imports of locations only; those of ``_OF_GIT`` apply to git only."""
 
 NOT_NOTIFIED = 3
@@ -33,7 +33,6 @@ class ImportOptions(TypedDict):
     checksums: Flag
     no_proof: Flag
     allow_empty: Flag
-    view: Annotated[str | None, option(metavar="NAME")]
     git: Annotated[str | None, option(metavar="REPO")]
     path: Annotated[str | None, option(metavar="FOLDER")]
     since: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
@@ -71,7 +70,6 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
       with a different hash is rejected.
     - allow_empty: Publish an index without specs. By default it is refused, as it can be that of a
       failed upload.
-    - view: Read the index of this view of a build cache instead of the entire one.
     - git: Read the history of cache pages in a git repository (a path or clone URL): a revision
       for each commit that changed a tag.
     - path: With --git: the folder of the pages in the repository. By default _cache.

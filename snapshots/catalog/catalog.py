@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
-from itertools import chain, cycle
+from itertools import chain
 from operator import attrgetter
 
 import pyarrow as pa
@@ -66,8 +66,6 @@ class Catalog:
 
         It changes with the revisions, also if another catalog replaces this one.
         """
-        self.tables = self._revisions.table, self.changes.table
-        """The tables that ``refresh`` polls: ``revisions``, and the commit point of the history."""
         self._state = -1
 
     # -- reading
@@ -270,51 +268,3 @@ def _holding(
         if content.table.nbytes <= held.maxsize:
             held[content.digest] = content.table
         yield content
-
-
-# -- following other processes
-
-# To refresh a catalog on object storage takes several requests for each of two tables, and a server
-# refreshes every second. Therefore a call polls one condition with one request: whether the
-# revisions or the history have another commit, or whether one of the two tables was replaced. Only
-# then the catalog is refreshed. Revisions are committed after their changes, so a new revision
-# brings both. The changes that `cachelog upkeep` stores for old revisions are seen one call
-# later.
-
-
-class Follower:
-    """Refreshes a catalog periodically, from one thread at a time."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        revisions, history = catalog.tables
-        # Every second request checks for new revisions.
-        self._conditions = cycle(
-            [
-                revisions.has_further_commit,
-                history.has_further_commit,
-                revisions.has_further_commit,
-                revisions.is_replaced,
-                revisions.has_further_commit,
-                history.is_replaced,
-            ]
-        )
-        self._is_behind = True
-
-    def refresh(self) -> bool:
-        """Refresh the catalog if it has changed; raises and returns like ``Catalog.refresh``.
-
-        A publication is seen after two calls at most. A call without news takes one request. In a
-        folder, each call is a full refresh.
-        """
-        if self._catalog.storage.location.is_folder:
-            return self._catalog.refresh()
-        with translated(self._catalog.location):
-            # Sent even if the answer is known: if the store fails, this request is the first to
-            # fail.
-            self._is_behind = next(self._conditions)() or self._is_behind
-        if not self._is_behind:
-            return False
-        is_new = self._catalog.refresh()
-        self._is_behind = self._catalog.changes.is_broken
-        return is_new

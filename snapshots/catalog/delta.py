@@ -329,16 +329,6 @@ class CatalogTable:
         with self._lock:
             return (self._open or self._refreshed()).mark
 
-    def has_further_commit(self) -> bool:
-        """Return, by one request, whether there is a commit after the last known state."""
-        opened = self._open
-        return self._log.has(0 if opened is None else opened.mark.version + 1)
-
-    def is_replaced(self) -> bool:
-        """Return, by one request, whether the commit of the last known state no longer exists."""
-        opened = self._open
-        return opened is not None and not self._log.contains(opened.mark)
-
     def _refreshed(self) -> _Open:
         """Return the open table, opened again if there was a commit, or if it was replaced.
 

@@ -104,13 +104,8 @@ class HistoryTables(TableView):
         self._explained: frozenset[Pair] = frozenset()
 
     @property
-    def is_broken(self) -> bool:
-        """Whether the last ``refresh`` could not read the tables."""
-        return self._problem is not None
-
-    @property
     def is_damaged(self) -> bool:
-        """Whether that is because of damage, so that they have to be made again."""
+        """Whether the last ``refresh`` found damage, so that they have to be made again."""
         return self._problem is not None and self._problem.reason.endswith(HOW_TO_MEND)
 
     def _read(self) -> None:

@@ -14,10 +14,8 @@ import numpy as np
 
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.rules.measures import CommitRebuild, commits_unknown
 from snapshots.models import CauseKind
 from snapshots.recipes.commits import Between, Commit, Links, Recipes
-from snapshots.texts import short_digest
 
 MAX_DEPENDENTS = 20
 """Maximum number of commits at the level DEPENDENT per cause."""
@@ -137,16 +135,6 @@ class Attribution:
             effects = [effect for effect in effects if effect.level in levels]
         return sorted(effects, key=lambda effect: effect.order)
 
-    def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
-        """Return the commit whose recipes are the causes of most specs; None without one."""
-        effects = self.effects(counts, [CommitLevel.OWN_RECIPE])
-        most = max(effects, key=lambda effect: effect.num_specs, default=None)
-        if most is None:
-            return None
-        what = "dropping " if most.taken_back else ""
-        commit = f"{what}{short_digest(most.commit.oid)} {most.commit.subject}"
-        return CommitRebuild(commit, most.causes)
-
     def stacks(self, number: int) -> set[str]:
         """Return the stacks of the specs that a cause is involved in."""
         causes, frame = self._explanation.causes, self._explanation.head.frame
@@ -233,12 +221,6 @@ class RecipesChange(msgspec.Struct, frozen=True):
     attribution: Attribution | None
     why_unknown: str | None
     links: Links
-
-    def most_rebuilt(self, counts: Iterable[CauseCount]) -> CommitRebuild | None:
-        """Return ``Attribution.most_rebuilt``; raise InvalidArgument without the commits."""
-        if self.attribution is None:
-            raise commits_unknown(self.why_unknown)
-        return self.attribution.most_rebuilt(counts)
 
 
 def _at_level(level: CommitLevel, pairs: Iterable[tuple[Commit, bool]]) -> list[CauseCommit]:

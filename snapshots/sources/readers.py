@@ -20,8 +20,7 @@ class LocationReader(Protocol):
 
     Locations are split into parts, which the executor reads, possibly in other processes: parts are
     pickled, and find everything that they need in their fields. A reader must not raise Indivisible
-    if the request ``is_whole``; one without sizes of packages ignores ``sizes``, and one without
-    partial indexes must refuse ``executor.settings.view``.
+    if the request ``is_whole``; one without sizes of packages ignores ``sizes``.
     """
 
     def claimed(self, locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:

@@ -72,7 +72,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``s3_prefixes`` maps buckets to the HTTPS prefixes that serve them, in addition to
     PUBLIC_BUCKETS; other buckets are accessed according to ``s3``. ``oci_login`` is for OCI
     registries that require one; without it, ``docker_config``, Docker's configuration file, is
-    read. ``view`` names one of a build cache's partial indexes to read instead of the full one.
+    read.
     """
 
     cache_dir: Path | None = None
@@ -90,7 +90,6 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     oci_login: Login | None = None
     docker_config: Path | None = None
     s3: S3Access = S3Access()
-    view: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("attempts", self.attempts), ("workers", self.workers)):

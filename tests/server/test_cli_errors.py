@@ -104,7 +104,6 @@ USAGE_ERRORS = (
     ("plan develop --lock e4s=x --json --format text", "--json and --format exclude each other."),
     ("gate develop", "Missing option '--rules'"),
     ("import x --recipes-commit abc", "--recipes-commit names a commit of --recipes"),
-    ("import --git x --view tools", "--view excludes --git"),
 )
 
 

@@ -12,7 +12,7 @@ from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.changes.rules.rules import judge, read_rule
-from snapshots.errors import InvalidArgument, RuleUnusable, UnknownPackage
+from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.models import SideInfo
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.side_comparisons import SideComparison
@@ -127,8 +127,3 @@ def test_what_rules_judge(compare: Compare, query: str) -> None:
     after = Searched(whole.whole.head, lambda: whole.source.graph_of(whole.head))
     alone = judge([rule], RuleContext(None, after, names))
     assert alone.passed is query.endswith("2")
-    commits = read_rule(
-        {"name": "c", "limit": "replacements-by-commit", "at-most": 2}, lambda _: ()
-    )
-    with pytest.raises(RuleUnusable, match="nothing can be checked"):
-        judge([commits], whole.rule_context(names))

@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 
 from snapshots.arrays import Mask, Rows
-from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import (
     CoverageChangeKind,
     CoverageChanges,
@@ -44,34 +43,6 @@ from snapshots.frames.columns import rows_where
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 
-BY_COMMIT = "replacements-by-commit"
-"""The measure of the specs that a single commit of the recipes rebuilt."""
-
-
-class CommitRebuild(msgspec.Struct, frozen=True):
-    """A commit of the recipes, as a phrase, and the causes that are changes of its own recipes."""
-
-    commit: str
-    causes: Sequence[int]
-
-
-MostRebuilt = Callable[[Sequence[CauseCount]], CommitRebuild | None]
-"""Returns the commit that explains the most specs of some causes; None if none explains any.
-
-Raises InvalidArgument if the commits are not known.
-"""
-
-
-def no_commits(_counts: Sequence[CauseCount]) -> CommitRebuild | None:
-    """Raise InvalidArgument: no commits are known for revisions that are not published yet."""
-    raise commits_unknown("the commits of the recipes are known only of published revisions")
-
-
-def commits_unknown(reason: str | None) -> InvalidArgument:
-    """Return the error for commits that are not known."""
-    return InvalidArgument(BY_COMMIT, f"{reason}, so nothing can be checked")
-
-
 NO_MASK: Mask = np.zeros(0, np.bool_)
 """The mask over a missing base."""
 
@@ -86,8 +57,8 @@ class Searched(msgspec.Struct, frozen=True):
 class RuleContext(msgspec.Struct, frozen=True):
     """The input of rules: head, and the changes from base if there is a base.
 
-    ``elsewhere`` returns the package names of other revisions. ``explain`` and ``most_rebuilt`` are
-    called only for rules that need their result.
+    ``elsewhere`` returns the package names of other revisions. ``explain`` is called only
+    for rules that need it.
     """
 
     base: Searched | None
@@ -95,7 +66,6 @@ class RuleContext(msgspec.Struct, frozen=True):
     elsewhere: Callable[[], Collection[str]]
     comparison: Comparison | None = None
     explain: Callable[[], Explanation] | None = None
-    most_rebuilt: MostRebuilt = no_commits
 
     def find(self, query: str) -> tuple[Mask, Mask]:
         """Return masks over base, empty without a base, and head of the specs that match a query.
@@ -212,10 +182,6 @@ class ScopedComparison:
             raise TypeError("a comparison is judged without what explains it")
         return self._context.explain()
 
-    def most_rebuilt(self, counts: Sequence[CauseCount]) -> CommitRebuild | None:
-        """Return the commit that rebuilt most specs; raise InvalidArgument if none are known."""
-        return self._context.most_rebuilt(counts)
-
     @property
     def usual_dimensions(self) -> tuple[CoverageDimension, ...]:
         """The dimensions of cells if a rule does not name any.
@@ -314,15 +280,13 @@ class Measured(msgspec.Struct, frozen=True):
     """A measured amount, and the corresponding amount of base; None for unknown ones.
 
     ``changes`` are the counted specs, if specs were counted; the size of ``num_unknown`` of them is
-    not known. ``by`` is the commit for which they are counted, as a phrase. ``names`` are those of
-    the counted packages or stacks.
+    not known. ``names`` are those of the counted packages or stacks.
     """
 
     amount: int | None
     whole: int | None
     changes: SpecChanges | None = None
     num_unknown: int = 0
-    by: str | None = None
     names: Sequence[str] = ()
 
 
@@ -362,18 +326,6 @@ def _reasons(reason: SpecChangeReason, scoped: ScopedComparison) -> Measured:
     changes = scoped.comparison.specs
     changes = changes.take(scoped.explain().reasons(changes) == code_of(reason))
     return Measured(len(changes), scoped.num_specs, changes)
-
-
-def _by_commit(scoped: ScopedComparison) -> Measured:
-    """Return the specs whose main causes are recipe changes of the commit that explains most."""
-    changes, causes = (
-        scoped.comparison.specs.select([SpecChangeKind.ADDED]),
-        scoped.explain().causes,
-    )
-    most = scoped.most_rebuilt(causes.counted(changes.after))
-    numbers = [] if most is None else list(most.causes)
-    changes = changes.take(np.isin(causes.main_of(changes.after), numbers))
-    return Measured(len(changes), scoped.num_specs, changes, by=most.commit if most else None)
 
 
 def _stacks(kind: StackChangeKind, scoped: ScopedComparison) -> Measured:
@@ -420,8 +372,6 @@ def _all_measures() -> Iterator[tuple[str, Measure]]:
         ("replaced", SpecChangeReason.REPLACES),
     ):
         yield f"specs-{name}", Measure("spec", name, partial(_reasons, reason))
-    by_commit = Measure("replacement", "by one commit", _by_commit)
-    yield BY_COMMIT, by_commit
     for of_stack in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
         name = of_stack.value
         yield f"stacks-{name}", Measure("stack", name, partial(_stacks, of_stack))
@@ -440,7 +390,7 @@ MEASURES: Mapping[str, Measure] = dict(_all_measures())
 packages-added, packages-removed, packages-upgraded, packages-downgraded, packages-versions-changed,
 packages-builds-changed, packages-more-builds, packages-fewer-builds, packages-changed,
 packages-unchanged, specs-added, specs-removed, specs-changed,
-specs-unchanged, specs-rebuilt, specs-replaced, replacements-by-commit, stacks-added,
+specs-unchanged, specs-rebuilt, specs-replaced, stacks-added,
 stacks-removed, coverage-lost, coverage-gained, size-added, size-removed, twins.
 """
 

@@ -730,8 +730,6 @@ class Limit(Rule, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fiel
         is_in_bytes = measure.is_size and limit.unit is AmountUnit.NUMBER
         allowed = f"{limit.text} bytes" if is_in_bytes else limit.text
         message = f"{amount} {measure.happened}{_share(measured, limit, side)}, at most {allowed}"
-        if measured.by:
-            message += f": {measured.by}"
         is_broken = measured.amount > limit.share_of(measured.whole or 0)
         if is_broken and measured.names:
             message += f": {texts.few(measured.names, _FEW_NAMES)}"

@@ -21,7 +21,7 @@ from typing import Annotated, Literal
 import msgspec
 import zstandard
 
-from snapshots.errors import InvalidArgument, SourceError
+from snapshots.errors import SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache.database import VERSIONS, IndexSpecs, SpecDocuments
 from snapshots.sources.downloads import DocumentCache, StoredBody, unpacked
@@ -30,8 +30,7 @@ from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_b
 from snapshots.sources.locations import is_url, join, link, path_of, public, with_path
 from snapshots.sources.reports import Report
 from snapshots.sources.transport import RemoteFile, Transport
-from snapshots.spack.names import checked_binary_checksum, is_name
-from snapshots.texts import quoted
+from snapshots.spack.names import checked_binary_checksum
 
 # -- caches
 
@@ -142,8 +141,7 @@ _INDEX_FILES = (LAYOUT_3_INDEX, LAYOUT_2_INDEX, "index.json", _MANIFEST, INSTALL
 _LAYOUT_3_MARK = "v3/layout.json"
 _LAYOUT_2_SPECS = "build_cache"
 _LAYOUT_3_SPECS = "v3/manifests/spec"
-_VIEW_INDEX = re.compile(rf".*/{_LAYOUT_3_INDEXES}/(?P<view>[^/]+)/{re.escape(_MANIFEST)}")
-_MAX_VIEWS = 20
+_VIEW_INDEX = re.compile(rf".*/{_LAYOUT_3_INDEXES}/[^/]+/{re.escape(_MANIFEST)}")
 _INDEX_BLOB = re.compile(r"application/vnd\.spack\.db\.v(\d+)\+json")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(
@@ -232,17 +230,11 @@ def looks_like_build_cache(folder: Path) -> bool:
 def locate(location: str, transport: Transport) -> IndexLocation:
     """Find the index below a folder or URL.
 
-    A file, a URL that ends in .json, and the URL of a blob are themselves the index. The settings
-    can name a view, a partial index of a cache. Raises SourceError if there is no index.
+    A file, a URL that ends in .json, and the URL of a blob are themselves the index. Raises
+    SourceError if there is no index.
     """
-    view = transport.settings.view
     if _is_document(location, transport):
-        if view is not None:
-            reason = "is a file; --view names a view of a build cache: give its folder or URL"
-            raise SourceError(location, reason)
         return IndexLocation(location, cache_of(location))
-    if view is not None:
-        return _view(location, view, transport)
     for file in _INDEX_FILES:
         candidate = join(location, file)
         if transport.exists(candidate):
@@ -272,32 +264,9 @@ def locate(location: str, transport: Transport) -> IndexLocation:
     raise SourceError(location, f"has no build cache: none of {', '.join(_INDEX_FILES)} is there")
 
 
-def view_index(view: str) -> str:
-    """Return the path of a view's index in a build cache. Raises InvalidArgument."""
-    if not is_name(view):
-        raise InvalidArgument("--view", f"{quoted(view)} cannot name a view")
-    return f"{_LAYOUT_3_INDEXES}/{view}/{_MANIFEST}"
-
-
-def _view(location: str, view: str, transport: Transport) -> IndexLocation:
-    """Find the index of a view. Raises SourceError, which lists the existing views."""
-    file = join(location, view_index(view))
-    if transport.exists(file):
-        return IndexLocation(file, cache_of(file))
-    folder = join(location, _LAYOUT_3_INDEXES)
-    if not transport.can_list(folder):
-        advice = f"HTTP lists none; look for folders below {_LAYOUT_3_INDEXES}"
-        raise SourceError(location, f"has no view {quoted(view)}, and {advice}")
-    try:
-        paths = [path_of(file_below.location) for file_below in transport.listing(folder)]
-    except SourceError:
-        paths = []
-    views = [match["view"] for path in paths if (match := _VIEW_INDEX.fullmatch(path))]
-    if not views:
-        reason = f"has no view {quoted(view)}, and no other; omit --view to read the entire index"
-        raise SourceError(location, reason)
-    names = ", ".join(views[:_MAX_VIEWS])
-    raise SourceError(location, f"has no view {quoted(view)}; those there are: {names}")
+def is_view(location: str) -> bool:
+    """Return whether a location is that of a view's index, which has a part of its build cache."""
+    return _VIEW_INDEX.fullmatch(path_of(location)) is not None
 
 
 def cache_of(location: str) -> BuildCache | None:

@@ -20,7 +20,7 @@ from urllib.request import parse_http_list
 
 import msgspec
 
-from snapshots.errors import InvalidArgument, SourceError
+from snapshots.errors import SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache import layouts
 from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by, read_regular
@@ -75,8 +75,7 @@ class OciRepository(msgspec.Struct, frozen=True):
 def repository_at(location: str, settings: ReadSettings) -> OciRepository:
     """Return the repository at a location, in lower case as in Spack.
 
-    Raises SourceError for a location without a repository or with a login, and InvalidArgument if
-    the settings name a view.
+    Raises SourceError for a location without a repository or with a login.
     """
     scheme, _, rest = location.lower().partition("://")
     host, _, name = rest.partition("/")
@@ -89,8 +88,6 @@ def repository_at(location: str, settings: ReadSettings) -> OciRepository:
     if _NAME.fullmatch(name) is None:
         reason = f"{quoted(name)} names no repository: write {scheme}://HOST/NAME, without a tag"
         raise SourceError(location, reason)
-    if settings.view is not None:
-        raise InvalidArgument("--view", f"{location} is a registry, where no index has views")
     repository = OciRepository("https" if scheme == "oci" else "http", host, name)
     resolve(repository.url, settings)
     return repository

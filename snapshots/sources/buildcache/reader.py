@@ -354,9 +354,7 @@ def _read_location(
         except _TagList as error:
             listed, reached = error.tags, transport.reached
         else:
-            source = (
-                index.location if is_registry(location) else _recorded_location(location, settings)
-            )
+            source = index.location if is_registry(location) else public(location)
             snapshots = reading.snapshot(source, only_tag(tags, location), merged, version)
             yield from map(executor.make, snapshots)
             return
@@ -410,9 +408,7 @@ def _read_named_stacks(
     if len(stacks) > ITEMS_MAX:
         raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
     ordered, settings = in_order(stacks), executor.settings
-    location = " ".join(
-        f"{stack.label}={_recorded_location(stack.url, settings)}" for stack in ordered
-    )
+    location = " ".join(f"{stack.label}={public(stack.url)}" for stack in ordered)
     part = ListedTag(
         location=location,
         origins=[_origin(stack.url, settings) for stack in ordered],
@@ -430,13 +426,6 @@ def _origin(location: str, settings: ReadSettings) -> str:
     if is_registry(location):
         return oci.repository_at(location, settings).url
     return resolve(location, settings)
-
-
-def _recorded_location(location: str, settings: ReadSettings) -> str:
-    """Return the location that a revision records, that of the view's index if there is one."""
-    if settings.view is None:
-        return public(location)
-    return f"{public(location).rstrip('/')}/{layouts.view_index(settings.view)}"
 
 
 class CacheDifference(msgspec.Struct, frozen=True):
@@ -531,7 +520,7 @@ class _Reading:
 
     def __init__(self, transport: Transport, *, sizes: bool, lists_caches: bool = True) -> None:
         self._transport = transport
-        self._lists_caches = lists_caches and transport.settings.view is None
+        self._lists_caches = lists_caches
         self._num_unlisted = 0
         self.report = transport.report
         self._sizes = sizes
@@ -596,7 +585,7 @@ class _Reading:
             merged.add(stack, listed.specs, index, listed.packages)
             return listed.version
         specs, version = self.decode(index, fetched)
-        if self._lists_caches:
+        if self._lists_caches and not layouts.is_view(index.location):
             difference = self.compare(index, specs)
             self._num_unlisted += len(difference.unlisted)
             for reason in difference.reasons():

@@ -39,8 +39,6 @@ def read(
     yielded by then.
     """
     paths = list(map(Path, locations))
-    if executor.settings.view is not None:
-        raise InvalidArgument("--view", f"{paths[0]} is not a build cache")
     files = list(page_files(paths, executor.report))
     location = ", ".join(map(str, paths))
     parts: list[PagesPart] = []

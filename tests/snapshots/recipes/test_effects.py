@@ -66,18 +66,6 @@ def test_level_of_a_commit(touched: dict[str, object], levels: dict[str, CommitL
     } == levels
 
 
-def test_commit_that_rebuilt_most() -> None:
-    """It is one that touched the recipe of the causes; otherwise there is none."""
-    own = commit(packages=("raja",))
-    for (explained, causes), expected in (
-        (attribution(own), f"{'c' * 12} A change (#7)"),
-        (attribution(), None),
-    ):
-        most = explained.most_rebuilt(causes.counted())
-        assert (most and most.commit) == expected
-    assert attribution(commit(spack=SPACK))[0].most_rebuilt([]) is None
-
-
 def test_causes_outside_the_cache() -> None:
     """The compiler is outside, a package of the cache is not."""
     explained, causes = attribution()

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
-from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules import measures
-from snapshots.changes.rules.measures import MEASURES, CommitRebuild, RuleScope
+from snapshots.changes.rules.measures import MEASURES, RuleScope
 from snapshots.changes.rules.rules import Cover, Forbidden, Rule, RuleLevel, judge, read_amount
 from snapshots.errors import CatalogError, InvalidArgument, RuleUnusable
 from snapshots.models import ConcreteSpec, Dependency, Spec
@@ -396,32 +395,6 @@ def test_limit_of_coverage() -> None:
     assert result.message == "1 cell lost (50.00 % of 2), at most 0 %"
     gained = judge_one(limit("coverage-gained", 1), base[:1], base)
     assert gained.message == "2 cells gained, at most 1"
-
-
-def test_limit_of_rebuilds_by_a_commit() -> None:
-    """The specs in scope count; without commits the rule cannot be judged."""
-    base = [a_spec("a", name="zlib", version="1"), a_spec("b", name="hdf5", version="1")]
-    head = [a_spec("c", name="zlib", version="2"), a_spec("d", name="hdf5", version="2")]
-    subject = rule_context(base, head)
-
-    def most(counts: Sequence[CauseCount]) -> CommitRebuild | None:
-        causes = [count.number for count in counts]
-        return CommitRebuild("abc zlib, hdf5: bump (#7)", causes) if causes else None
-
-    subject = replace(subject, most_rebuilt=most)
-    rule = limit("replacements-by-commit", "50 %")
-    (result,) = judge([rule], subject).results
-    assert result.message == (
-        "2 replacements by one commit (100.00 % of 2), at most 50 %: abc zlib, hdf5: bump (#7)"
-    )
-    assert set(result.breaches[0].hashes()) == {spec.hash for spec in head}
-    (result,) = judge([replace(rule, package="zlib", at_most=1)], subject).results
-    assert result.passed
-    assert result.message.startswith("1 replacement by one commit, at most 1: abc")
-    (result,) = judge([replace(rule, package="none")], subject).results
-    assert result.message.startswith("0 replacements by one commit where base has none, at most")
-    with pytest.raises(RuleUnusable, match="known only of published revisions"):
-        judge([rule], rule_context(base, head))
 
 
 def test_unknown_stack() -> None:

@@ -2,7 +2,6 @@
 
 import gzip
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,13 @@ from snapshots.contents import Snapshot
 from snapshots.errors import CachelogError, InvalidArgument, SourceError, TagNeeded
 from snapshots.sources.buildcache.reader import (
     StackIndex,
-    compare_with_cache,
     is_recognized,
     named_stack,
 )
 from snapshots.sources.locations import mirror_of
 from snapshots.sources.reports import Report
-from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.buildcache.folders import (
     put,
-    put_documents,
     put_installation,
     put_layout_2,
     put_layout_3,
@@ -386,136 +382,16 @@ def test_unknown_facts_of_an_installation(tmp_path: Path) -> None:
 # -- views: smaller indexes next to the complete one
 
 
-def put_view(folder: Path, view: str) -> None:
-    """Write a build cache whose view has one of its specs."""
-    manifest = put_layout_3(folder, text(database(node("compiler-wrapper", WRAPPER))))
-    put(manifest.parent / view / manifest.name, manifest.read_bytes())
-    put_layout_3(folder, text(small_database()))
-
-
-def of_view(view: str, *locations: Any) -> list[Snapshot]:
-    """Read a view of build caches."""
-    settings = replace(QUICK, view=view)
-    texts = [*map(str, locations)]
-    return list(read_locations(texts, tags=["mine"], settings=settings, report=Report()))
-
-
 def test_view(server: Server, tmp_path: Path) -> None:
-    """The view is read instead of the complete index; the revision's source names it."""
-    put_view(tmp_path, "tools")
-    server.serve_folder(tmp_path)
-    for location in (str(tmp_path), server.url, f"{server.url}/"):
-        (snapshot,) = of_view("tools", location)
-        assert set(by_hash(snapshot)) == {WRAPPER}
-        base = location.rstrip("/")
-        assert snapshot.source.location == f"{base}/v3/manifests/index/tools/index.manifest.json"
-        assert mirror_of("index", snapshot.source.location, None) == base
-
-
-def test_missing_view(server: Server, tmp_path: Path) -> None:
-    """The error lists the views, or says where to look if HTTP lists none."""
-    put_view(tmp_path / "cache", "tools")
-    with pytest.raises(SourceError, match=r"cache: has no view 'tool'; those there are: tools$"):
-        of_view("tool", tmp_path / "cache")
-    put_layout_3(tmp_path / "whole")
-    with pytest.raises(SourceError, match="has no view 'tool', and no other; omit --view"):
-        of_view("tool", tmp_path / "whole")
-    put(tmp_path / "listed/v3/layout.json", b"{}")
-    with pytest.raises(SourceError, match="has no view 'tool', and no other; omit --view"):
-        of_view("tool", tmp_path / "listed")
-    reason = "has no view 'tool', and HTTP lists none; look for folders below v3/manifests/index"
-    with pytest.raises(SourceError, match=reason):
-        of_view("tool", server.url)
-
-
-def test_locations_without_views(tmp_path: Path) -> None:
-    """Files, pages and registries have no views, and names of views are validated."""
-    file = put(tmp_path / "index.json", text(small_database()))
-    with pytest.raises(SourceError, match="is a file; --view names a view of a build cache"):
-        of_view("tools", file)
-    with pytest.raises(InvalidArgument, match=r"--view: .* is not a build cache"):
-        of_view("tools", tmp_path / "pages")
-    put_layout_3(tmp_path / "cache")
-    for registry in ("oci://127.0.0.1/a", f"e4s={tmp_path / 'cache'} ml=oci://127.0.0.1/a"):
-        with pytest.raises(InvalidArgument, match=r"--view: oci://127\.0\.0\.1/a is a registry"):
-            of_view("tools", *registry.split())
-    with pytest.raises(InvalidArgument, match=r"'\.\./a' cannot name a view"):
-        of_view("../a", tmp_path / "cache")
-
-
-def test_database_of_version_5(tmp_path: Path) -> None:
-    """Nodes and edges below their names are read as those of later versions are."""
-    compiler = {"name": "gcc", "version": "10.2.1"}
-    zlib = node("zlib", hash_of("zlib"), compiler=compiler, annotations=None)
-    end = {"name": "zlib", "hash": hash_of("zlib"), "type": ["build", "link"]}
-    hdf5 = node("hdf5", hash_of("hdf5"), compiler=compiler, annotations=None, dependencies=[end])
-    read = snapshots(put(tmp_path / "6.json", text(database(zlib, hdf5, version="6"))), "mine")
-    for spec in (zlib, hdf5):
-        edges = {edge.pop("name"): edge for edge in spec.pop("dependencies", [])}
-        below = {**spec, **({"dependencies": edges} if edges else {})}
-        spec |= {"below": {below.pop("name"): below}}
-    nested = {"version": "5", "installs": {}}
-    nested["installs"] = {spec["hash"]: entry(spec["below"]) for spec in (zlib, hdf5)}
-    (snapshot,) = snapshots(put(tmp_path / "5.json", text({"database": nested})), "mine")
-    read_again, expected = (
-        {digest: replace(spec, spelling=None) for digest, spec in by_hash(each).items()}
-        for each in (snapshot, read[0])
-    )
-    assert read_again == expected
-    assert {spec.name for spec in snapshot.content.specs()} == {"zlib", "hdf5"}
-
-
-@pytest.mark.parametrize(
-    ("version", "reason"),
-    [("0.9.2", "older ones are not read"), ("4", "older ones are"), ("10", "newer ones need")],
-)
-def test_databases_of_other_versions(tmp_path: Path, version: str, reason: str) -> None:
-    """The error says whether the version is older or newer."""
-    file = put(tmp_path / "index.json", text(database(version=version)))
-    with pytest.raises(SourceError, match=f"{version}' is not a version that can .*{reason}"):
-        snapshots(file, "mine")
-
-
-REFUSING = replace(QUICK, allow_empty=False)
-
-
-@pytest.mark.parametrize("put_cache", [put_specs, put_documents])
-def test_index_without_specs(tmp_path: Path, put_cache: Callable[..., Any]) -> None:
-    """It is refused unless allowed; the error counts the specs beside it."""
-    alone = put(tmp_path / "index.json", text(database()))
-    with pytest.raises(SourceError, match=r"index\.json: lists no specs; --allow-empty publishes"):
-        snapshots(alone, "mine", settings=REFUSING)
-    put_cache(tmp_path / "cache", small_database())
-    (put_layout_3 if put_cache is put_specs else put_layout_2)(tmp_path / "cache")
-    with pytest.raises(SourceError, match="lists no specs, while the cache has 3 specs; --allow"):
-        snapshots(tmp_path / "cache", "mine", settings=REFUSING)
-    for location in (alone, tmp_path / "cache"):
-        assert [len(by_hash(empty)) for empty in snapshots(location, "mine")] == [0]
-
-
-def test_index_that_differs_from_its_cache(tmp_path: Path) -> None:
-    """Specs that it lacks, and specs that are gone, are counted; without either, nothing is."""
-    files = put_specs(tmp_path, small_database())
+    """Its manifest is named itself; that it lacks specs of the cache is no anomaly."""
+    manifest = put_layout_3(tmp_path, text(database(node("compiler-wrapper", WRAPPER))))
+    put(manifest.parent / "tools" / manifest.name, manifest.read_bytes())
     put_layout_3(tmp_path, text(small_database()))
-    report = Report()
-    assert snapshots(tmp_path, "mine", report=report)
-    assert report.warnings == []
-    files[LIBELF].unlink()
-    put_specs(tmp_path, database(node("zlib", "b" * 32), node("hdf5", "c" * 32)))
-    assert snapshots(tmp_path, "mine", report=report)
-    assert [warning.partition(": ")[2] for warning in report.warnings] == [
-        "lacks 2 specs of the cache",
-        "lists 1 spec that the cache no longer has",
-    ]
-
-
-def test_comparison_with_a_cache_that_has_no_list(server: Server, tmp_path: Path) -> None:
-    """Over plain HTTP, beside no cache, or without an index, it is refused with the reason."""
-    server["/index.json"] = content(text(small_database()))
-    alone = put(tmp_path / "index.json", text(small_database()))
-    for location in (server.at("/index.json"), str(alone)):
-        with pytest.raises(SourceError, match="files of its build cache cannot be listed, so"):
-            compare_with_cache(location, QUICK, Report())
-    put_specs(tmp_path / "cache", small_database())
-    with pytest.raises(SourceError, match="has no index to compare"):
-        compare_with_cache(str(tmp_path / "cache"), QUICK, Report())
+    server.serve_folder(tmp_path)
+    for base in (str(tmp_path), server.url):
+        location, report = f"{base}/v3/manifests/index/tools/index.manifest.json", Report()
+        (snapshot,) = read_locations([location], tags=["mine"], settings=QUICK, report=report)
+        assert set(by_hash(snapshot)) == {WRAPPER}
+        assert snapshot.source.location == location
+        assert mirror_of("index", location, None) == base
+        assert report.warnings == []
