@@ -147,25 +147,30 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
         if self.page.leads_to and (path := path_filled(self.page.leads_to, url_parameters)):
             return redirect_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         parameters = self.page.document.known(url_parameters)
-        if self.page.decision and [*url_parameters] == ["q"] and not _is_partial(scope):
-            decision = document(self.page.decision)
-            variables = decision.variables(decision.known(url_parameters))
-            decided = await context.runner.run(decision.text, variables)
-            if path := decided.data.get("destination"):
-                return redirect_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
         if PARAMETER in url_parameters:
             if url_parameters[PARAMETER][-1] != CSV:
                 raise BadRequest(f"{PARAMETER} must be {CSV}")
             return await unless_disconnected(receive, self._export(scope, parameters))
-        keys = self._keys(scope, parameters)
+        is_decided = [*url_parameters] == ["q"] and not _is_partial(scope)
+        decision = self.page.decision if is_decided else ""
+        keys = self._keys(scope, parameters, decision)
         if (cached := self._cached(keys)) is not None:
             return cached
+        if decision:
+            variables = document(decision).variables(parameters)
+            decided = await context.runner.run(document(decision).text, variables)
+            if path := decided.data.get("destination"):
+                leading = redirect_to(Address(raw_path(scope), {}).root + path.removeprefix("/"))
+                context.sender.cache.put(keys[1], leading)
+                return leading
         return await unless_disconnected(receive, self._made(scope, parameters, keys))
 
-    def _keys(self, scope: Scope, parameters: Mapping[str, Any]) -> tuple[CacheKey, CacheKey]:
+    def _keys(
+        self, scope: Scope, parameters: Mapping[str, Any], decision: str
+    ) -> tuple[CacheKey, CacheKey]:
         """Return the cache keys of a page: if permanent, and in the catalog's current state."""
         permanent = CacheKey(
-            f"{self.page.template_name} {raw_path(scope)}",
+            f"{self.page.template_name} {decision} {raw_path(scope)}",
             orjson.dumps(parameters),
             None,
             "text/html",
