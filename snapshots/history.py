@@ -314,7 +314,9 @@ class History:
         if ref.exact is not None:
             start = self._of_exact(text, ref, ref.exact)
         elif ref.name in self._by_tag:
-            start = self._of_ref(text, ref)
+            start = self._of_ref(text, ref, self._by_tag[ref.name])
+        elif ref.name in self._series:
+            start = self._of_ref(text, ref, self._series[ref.name])
         elif ref.is_digest:
             start = self._of_digest(text, ref)
         else:
@@ -322,13 +324,20 @@ class History:
             raise RevisionNotFound(text, f"there is no tag {name}", self._nearest(ref.name))
         return self._back(text, start, ref.back) if ref.back else start
 
-    def _of_ref(self, text: str, ref: Ref) -> RevisionInfo:
-        revisions = self._by_tag[ref.name]
-        if ref.until is None:
+    def _of_ref(self, text: str, ref: Ref, revisions: Sequence[RevisionInfo]) -> RevisionInfo:
+        """Return the revision of a tag or series, whose revisions are the oldest first.
+
+        A relative time counts from the newest revision, so that the result depends on no clock.
+        """
+        until = ref.until if ref.ago is None else ref.ago.before(revisions[-1].taken_at)
+        if until is None:
             return revisions[-1]
-        revision = self.at(ref.name, ref.until)
+        if ref.name in self._by_tag:
+            revision = self.at(ref.name, until)
+        else:
+            revision = next((it for it in reversed(revisions) if it.taken_at <= until), None)
         if revision is None:
-            first = revisions[0].taken_at.date()
+            first = min(it.taken_at for it in revisions).date()
             nearest = [f"{ref.name}@{first}"]
             raise RevisionNotFound(text, f"the first of {ref.name} is of {first}", nearest)
         return revision
@@ -366,7 +375,7 @@ class History:
         return family[place - steps]
 
     def _nearest(self, name: str) -> list[str]:
-        close = nearest_names(name, self.tags)
+        close = nearest_names(name, [*dict.fromkeys([*self.tags, *self.series_names])])
         stem = name[:_STEM]
         if len(stem) == _STEM:
             close += [short_digest(digest) for digest in self.digests if digest.startswith(stem)]

@@ -1,8 +1,9 @@
 """Names of revisions: tags, their series and order, and the syntax of refs."""
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from fnmatch import fnmatchcase
 
 import msgspec
@@ -19,6 +20,7 @@ _RELEASE = re.compile(r"v\d+(\.\d+)*(?:[-.]?(?:alpha|beta|rc)\.?\d*)?")
 _DATED = re.compile(r"(?P<stem>.+)-(?P<date>\d{4}-\d{2}-\d{2})")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _REF = re.compile(r"(?P<name>[^@~]+)(?:@(?P<date>[^~]+))?(?:~(?P<back>\d{1,9}))?")
+_AGO = r"(?P<number>\d{1,4})[ .](?P<unit>day|week|month|year)s?[ .]ago"
 _CLOCKS = {0: "", 4: "%H%M", 6: "%H%M%S", 12: "%H%M%S%f"}
 """The forms of a time of day in the ref of a single revision, by their numbers of digits."""
 
@@ -30,17 +32,37 @@ _EXACT = re.compile(
 _DIGEST = re.compile(rf"[0-9a-fA-F]{{{DIGEST_PREFIX_MIN},64}}")
 
 
-class Ref(msgspec.Struct, frozen=True):
-    """A parsed ref: a tag or digest, optionally a time, and the number of steps back.
+class Ago(msgspec.Struct, frozen=True):
+    """A time before the newest revision, in days, weeks, months or years."""
 
-    The time is the latest one of the revision. With the first digits of its ``digest`` it is the
-    exact time, and the ref that of a single revision.
+    number: int
+    unit: str
+
+    def before(self, moment: datetime) -> datetime:
+        """Return the time before a moment; raise InvalidArgument if it is before the year 1."""
+        days = {"day": 1, "week": 7}.get(self.unit, 0) * self.number
+        months = {"month": 1, "year": 12}.get(self.unit, 0) * self.number
+        year, month = divmod(12 * moment.year + moment.month - 1 - months, 12)
+        try:
+            last = monthrange(year, month + 1)[1]
+            shifted = moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+            return shifted - timedelta(days=days)
+        except (ValueError, OverflowError):
+            raise InvalidArgument("time", f"{self.number} {self.unit}s ago is too early") from None
+
+
+class Ref(msgspec.Struct, frozen=True):
+    """A parsed ref: a tag, series or digest, optionally a time, and the number of steps back.
+
+    The time is the latest one of the revision, or one that is relative to the newest. With the
+    first digits of its ``digest`` it is the exact time, and the ref that of a single revision.
     """
 
     name: str
     until: datetime | None = None
     back: int = 0
     digest: str | None = None
+    ago: Ago | None = None
 
     @property
     def exact(self) -> str | None:
@@ -52,13 +74,15 @@ class Ref(msgspec.Struct, frozen=True):
     @property
     def is_digest(self) -> bool:
         """Whether the name can be a digest or a prefix of one."""
-        return self.until is None and _DIGEST.fullmatch(self.name) is not None
+        is_timeless = self.until is None and self.ago is None
+        return is_timeless and _DIGEST.fullmatch(self.name) is not None
 
 
 def parse_ref(text: str) -> Ref:
     """Parse ``TAG``, ``TAG~N``, ``TAG@DATE``, ``TAG@TIME.DIGEST`` (see ``exact_ref``) or a digest.
 
-    ``~N`` may also follow a date or a digest.
+    A series (``develop-DATE``) may take the place of the tag, and ``1 month ago`` (or, as in git,
+    ``1.month.ago``) that of the date. ``~N`` may also follow a date or a digest.
 
     Raises InvalidArgument if the text has another form.
     """
@@ -71,8 +95,11 @@ def parse_ref(text: str) -> Ref:
             "ref",
             f"{quoted(text)} is not one of TAG, TAG~N, TAG@DATE, TAG@TIME.DIGEST or a digest",
         )
+    name, back = match["name"], int(match["back"] or 0)
+    if ago := re.fullmatch(_AGO, match["date"] or "", re.ASCII):
+        return Ref(name, back=back, ago=Ago(int(ago["number"]), ago["unit"]))
     until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
-    return Ref(match["name"], until, int(match["back"] or 0))
+    return Ref(name, until, back)
 
 
 def _exact_moment(day: str, clock: str) -> datetime:
@@ -176,7 +203,7 @@ _MOMENT = (
     rf"(?:\.[0-9a-f]{{{DIGITS_OF_REF}}})?"
 )
 _STACK = re.compile(
-    rf"(?P<ref>[^@:~]+(?:@{_MOMENT})?(?:~\d+)?)(?::(?P<stack>[^:~]*))?", re.S | re.ASCII
+    rf"(?P<ref>[^@:~]+(?:@(?:{_MOMENT}|{_AGO}))?(?:~\d+)?)(?::(?P<stack>[^:~]*))?", re.S | re.ASCII
 )
 _DOTS = re.compile(r"\.{3}(?=[^./]|\.\./)|\.\.(?!/|\Z)|(?<=[^/])\.\.")
 

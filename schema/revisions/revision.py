@@ -44,8 +44,9 @@ LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories
 
 
 REF = (
-    "TAG (its newest revision), TAG~N (the revision N positions before it in its series), "
-    "TAG@DATE (the newest revision at or before a date), TAG@TIME.DIGEST (the `ref` of a revision, "
+    "TAG (its newest revision; a series such as `develop-DATE` can take its place), TAG~N (the "
+    "revision N positions before it in its series), TAG@DATE (the newest revision at or before a "
+    "date; `1 month ago` counts from the newest one), TAG@TIME.DIGEST (the `ref` of a revision, "
     "which never means another one), or a digest or an unambiguous prefix of one (at least 6 "
     "hexadecimal digits; the newest revision with this content)."
 )

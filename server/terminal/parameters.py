@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from snapshots.catalog.retention import RetentionRule
     from snapshots.models import SideInfo
 
-REF_FORMS = "TAG, TAG~N (N before it), TAG@DATE, a printed ref (TAG@TIME.DIGEST) or a digest"
+REF_FORMS = (
+    "TAG or SERIES, TAG~N (N before it), TAG@DATE (or @1.month.ago), a printed ref "
+    "(TAG@TIME.DIGEST) or a digest"
+)
 LATEST = "the newest of develop, else of the series with the most revisions"
 SIDE_FORMS = (
     f"a revision ({REF_FORMS}), a stack of it (REF:STACK), or the path of a lock file, an index, "

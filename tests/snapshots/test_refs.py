@@ -26,6 +26,9 @@ NOON = datetime(2025, 3, 30, 12, tzinfo=UTC)
         ("develop@2025-03-30T12:00:00", refs.Ref("develop", NOON)),
         ("develop@2025-03-30~3", refs.Ref("develop", LAST_OF_DAY, 3)),
         ("0123abcd~1", refs.Ref("0123abcd", back=1)),
+        ("e4s-DATE~1", refs.Ref("e4s-DATE", back=1)),
+        ("develop@1 month ago", refs.Ref("develop", ago=refs.Ago(1, "month"))),
+        ("develop@2.weeks.ago~1", refs.Ref("develop", back=1, ago=refs.Ago(2, "week"))),
     ],
 )
 def test_ref(text: str, ref: refs.Ref) -> None:
@@ -47,6 +50,8 @@ def test_ref(text: str, ref: refs.Ref) -> None:
         ("develop@", "ref"),
         ("develop~1@2025-03-30", "ref"),
         ("develop@yesterday", "time"),
+        ("develop@1 fortnight ago", "time"),
+        ("develop@month ago", "time"),
         ("develop@2025-02-30.0123abcd", "time"),
         ("develop@2025-03-30T2460.0123abcd", "time"),
         ("develop@2025-02-30", "time"),
@@ -200,6 +205,7 @@ def test_paths_are_recognized(text: str) -> None:
         ("develop:e4s", "develop", "e4s"),
         ("0123abcd:e4s", "0123abcd", "e4s"),
         ("develop@2025-03-30:e4s", "develop@2025-03-30", "e4s"),
+        ("develop-DATE@1 month ago~1:e4s", "develop-DATE@1 month ago~1", "e4s"),
         ("develop@2025-03-30T12:00:00Z", "develop@2025-03-30T12:00:00Z", None),
         ("develop@2025-03-30T12:00:00Z:e4s", "develop@2025-03-30T12:00:00Z", "e4s"),
         ("develop@2025-03-30T14:00:00+02:00", "develop@2025-03-30T14:00:00+02:00", None),
@@ -220,6 +226,7 @@ def test_stack_after_a_revision(text: str, ref: str, stack: str | None) -> None:
     ("text", "sides"),
     [
         ("a..b", ("a", "b")),
+        ("develop@1.month.ago..develop-DATE", ("develop@1.month.ago", "develop-DATE")),
         ("develop~1:e4s..develop:e4s", ("develop~1:e4s", "develop:e4s")),
         ("../a.lock..develop", ("../a.lock", "develop")),
         ("develop..../a.lock", ("develop", "../a.lock")),
@@ -249,3 +256,22 @@ def test_ranges(text: str, sides: tuple[str, str] | None) -> None:
 def test_a_path_alone_is_no_range(path: str) -> None:
     """Regardless of the folders in it."""
     assert refs.split_range(path) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "moment", "before"),
+    [
+        (3, "day", "2025-03-01", "2025-02-26"),
+        (2, "week", "2025-03-30", "2025-03-16"),
+        (1, "month", "2025-03-31", "2025-02-28"),
+        (3, "month", "2025-02-10", "2024-11-10"),
+        (1, "year", "2024-02-29", "2023-02-28"),
+        (0, "month", "2025-12-31", "2025-12-31"),
+    ],
+)
+def test_time_before_another(number: int, unit: str, moment: str, before: str) -> None:
+    """Months and years are those of the calendar; a day that a month lacks is its last."""
+    ago = refs.Ago(number, unit)
+    assert ago.before(refs.parse_moment(moment)) == refs.parse_moment(before)
+    with pytest.raises(InvalidArgument, match="too early"):
+        refs.Ago(9999, "year").before(refs.parse_moment(moment))

@@ -153,6 +153,8 @@ LEADS_TO = {
     "develop~1": "/r/develop@2025-01-12",
     "develop~2": "/r/develop@2025-01-05",
     "develop@2025-01-05": "/r/develop@2025-01-05",
+    "e4s-DATE~1": "/r/e4s-2025-01-05@2025-01-05",
+    "develop@1 week ago": "/r/develop@2025-01-12",
     # stacks, and those that are gone; targets and their families
     "e4s": "/r/develop/stacks/e4s",
     "ml-arm": "/r/develop/stacks/ml-arm",
@@ -257,3 +259,13 @@ def test_history_that_is_too_long_to_search(serve: Serve) -> None:
     assert f"hdf5+foo: not since {since}; without variant foo for" in search(
         client, q="hdf5+foo"
     ).text("#results")
+
+
+def test_series_names_its_newest_revision(varied: httpx.Client) -> None:
+    """In badges, pages and comparisons, whose form proposes the main series."""
+    assert "1.14.6" in varied.get("/badge/e4s-DATE/hdf5.svg").text
+    assert shown(varied, "/r/e4s-DATE").text("h1").startswith("e4s-2025-01-06")
+    (base, head) = shown(varied, "/compare").values(".pickers input", "placeholder")
+    assert (base, head) == ("develop~1", "develop")
+    assert shown(varied, f"/compare/{base}...{head}").status == 200
+    assert shown(varied, "/compare/e4s-DATE@1 week ago...e4s-DATE").status == 200
