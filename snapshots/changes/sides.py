@@ -248,12 +248,23 @@ def is_tool(name: str, types: int, virtuals: Iterable[str]) -> bool:
 
 def shapes_without_tools(side: Side, nodes: Numbers) -> Fingerprints:
     """Return the shapes of the dependencies of each node that are no tools; see ``is_tool``."""
+    return shapes(side, nodes, _edges_to_tools(side))
+
+
+def tools_of(side: Side) -> set[str]:
+    """Return the packages on which any node depends as a tool; see ``is_tool``."""
+    names, targets = side.column("package"), side.graph.targets
+    codes = np.unique(names.codes[targets[_edges_to_tools(side)]])
+    return {names.values[code] for code in codes.tolist()}
+
+
+def _edges_to_tools(side: Side) -> Mask:
     graph, names = side.graph, side.column("package")
-    is_left_out = np.array([name in _TOOLS for name in names.values], np.bool_)
-    left_out = is_left_out[names.codes[graph.targets]]
-    left_out[graph.edges_to_compilers] = True
-    left_out |= graph.virtuals.where(lambda virtuals: LIBC in virtuals)[graph.virtuals.codes]
-    return shapes(side, nodes, left_out)
+    is_tool_name = np.array([name in _TOOLS for name in names.values], np.bool_)
+    mask: Mask = is_tool_name[names.codes[graph.targets]]
+    mask[graph.edges_to_compilers] = True
+    mask |= graph.virtuals.where(lambda virtuals: LIBC in virtuals)[graph.virtuals.codes]
+    return mask
 
 
 def shapes(side: Side, nodes: Numbers, left_out: Mask | None = None) -> Fingerprints:

@@ -14,6 +14,8 @@ import numpy as np
 
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.explanation import Explanation
+from snapshots.changes.sides import tools_of
+from snapshots.frames.frame import Frame
 from snapshots.models import CauseKind
 from snapshots.recipes.commits import Between, Commit, Links, Recipes
 
@@ -38,6 +40,10 @@ class CommitLevel(Enum):
 
 
 LEVELS = tuple(CommitLevel)
+
+
+_OF_MACHINES = frozenset({CauseKind.ARCHITECTURE, CauseKind.TARGET})
+"""The kinds of causes in what specs are built for, which no recipe determines."""
 
 
 class CauseCommit(msgspec.Struct, frozen=True):
@@ -108,8 +114,14 @@ class Attribution:
         A compiler that is no dependency is one.
         """
         name = self._explanation.causes.name_of(number)
-        of_machine = CauseKind.EXTERNAL, CauseKind.COMPILER
-        return name.kind in of_machine or name.package in self._external_packages
+        if name.kind in (CauseKind.EXTERNAL, CauseKind.COMPILER):
+            return True
+        is_version = name.kind is CauseKind.VERSION
+        versions = (name.before, name.after) if is_version else (None, None)
+        return any(
+            not {(name.package, None), (name.package, version)}.isdisjoint(outside)
+            for version, outside in zip(versions, self._outside, strict=True)
+        )
 
     def effects(
         self,
@@ -144,14 +156,16 @@ class Attribution:
     def _attributed(self) -> dict[int, list[CauseCommit]]:
         names = [self._explanation.causes.name_of(n) for n in range(len(self._explanation.causes))]
         of_package = self._touching(lambda commit: commit.packages)
+        explanation = self._explanation
+        tools = {tool for side in (explanation.base, explanation.head) for tool in tools_of(side)}
         found: dict[int, list[CauseCommit]] = {}
         unexplained: dict[int, str | None] = {}
         for number, name in enumerate(names):
-            if name.kind is CauseKind.ARCHITECTURE or self.is_external(number):
+            if name.kind in _OF_MACHINES or self.is_external(number):
                 continue  # what a machine has does not follow from any commit
             if name.package in of_package:
                 found[number] = _at_level(CommitLevel.OWN_RECIPE, of_package[name.package])
-            else:
+            elif name.package not in tools:
                 unexplained[number] = name.package
         dependents = self._dependents({package for package in unexplained.values() if package})
         of_stack = self._touching(lambda commit: commit.stacks)
@@ -201,13 +215,22 @@ class Attribution:
         return dependents
 
     @cached_property
-    def _external_packages(self) -> set[str]:
-        """Return the packages that are only outside the cache in one of the contents."""
-        outside: set[str] = set()
-        for side in (self._explanation.base, self._explanation.head):
-            inside = set(side.frame.package.values)
-            outside |= set(side.graph.outside.package.values) - inside
-        return outside
+    def _outside(self) -> list[set[tuple[str | None, str | None]]]:
+        """The packages, and the versions of packages, that are only outside each of the caches.
+
+        The first have None in place of the version.
+        """
+        return [
+            _names_and_versions(side.graph.outside) - _names_and_versions(side.frame)
+            for side in (self._explanation.base, self._explanation.head)
+        ]
+
+
+def _names_and_versions(frame: Frame) -> set[tuple[str | None, str | None]]:
+    columns = frame.package, frame.version
+    codes = np.unique(np.stack([column.codes for column in columns], axis=1), axis=0).tolist()
+    versions = {(columns[0].values[name], columns[1].values[version]) for name, version in codes}
+    return versions | {(name, None) for name, _ in versions}
 
 
 class RecipesChange(msgspec.Struct, frozen=True):

@@ -4,11 +4,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from snapshots.changes.causes import Causes
 from snapshots.changes.diff import Comparison
 from snapshots.changes.explanation import explain
+from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import cause_title
+from snapshots.frames.dependencies import DependencyGraph
 from snapshots.models import CauseKind, Dependency, Spec
 from snapshots.recipes.commits import Between, Commit, CommitGraph, SpackChange
 from snapshots.recipes.effects import Attribution, CommitLevel
@@ -38,6 +41,11 @@ def attribution(*commits: Commit) -> tuple[Attribution, Causes]:
     )
     explanation = explain(Comparison(base.frame, head.frame), base.graph, head.graph)
     return Attribution(explanation, Between(commits)), explanation.causes
+
+
+def graph_of(side: Side) -> DependencyGraph:
+    """Return the dependencies of a side."""
+    return side.graph
 
 
 def commit(**touched: object) -> Commit:
@@ -73,6 +81,41 @@ def test_causes_outside_the_cache() -> None:
     external = {name.package: explained.is_external(number) for number, name in names.items()}
     assert external == {"raja": False, "gcc": True}
     assert {name.kind for name in names.values()} >= {CauseKind.VARIANTS}
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_compiler_in_the_cache(is_own: bool) -> None:
+    """Whoever depends on a compiler asked for no other one: only its own recipe explains it.
+
+    Where a version of it is only outside the cache, the machine changed, and not even that.
+    """
+    touching = commit(packages=("gcc",) if is_own else ("raja",))
+    for outside, expected in (([], {"gcc"} if is_own else set()), (["14.1.0"], set())):
+        sides = []
+        for moment, version in (("base", "13.2.0"), ("head", "14.1.0")):
+            (raja,), (gcc,) = state(moment, "~mpi", version)
+            another = replace(gcc, hash=hash_of("another gcc"), version="12.1.0")
+            is_outside = version in outside
+            inside = [raja, another] if is_outside else [raja, another, gcc]
+            sides.append(side_of(inside, [gcc] if is_outside else []))
+        explanation = explain(Comparison(*(side.frame for side in sides)), *map(graph_of, sides))
+        explained, causes = Attribution(explanation, Between([touching])), explanation.causes
+        numbers = range(len(causes))
+        assert {causes.name_of(number).package for number in numbers} == {"gcc"}
+        with_commits = {causes.name_of(it).package for it in numbers if explained.of_cause(it)}
+        assert with_commits == expected
+        assert [*map(explained.is_external, numbers)] == [bool(outside)]
+
+
+def test_commits_of_another_target() -> None:
+    """None are named: which target specs are built for does not follow from a recipe."""
+    targets = ("x86_64_v3", "x86_64_v4")
+    sides = [side_of([a_spec(target, name="raja", target=target)]) for target in targets]
+    explanation = explain(Comparison(*(side.frame for side in sides)), *map(graph_of, sides))
+    explained = Attribution(explanation, Between([commit(packages=("raja",), stacks=("e4s",))]))
+    kinds = [explanation.causes.name_of(number).kind for number in range(len(explanation.causes))]
+    assert kinds == [CauseKind.TARGET]
+    assert explained.of_cause(0) == ()
 
 
 # -- the real week
