@@ -253,6 +253,10 @@ class Context:
         self.explain(base, head)
         return self.library.recipes_change(base, head)
 
+    def comparison_url(self, base: SideInfo, head: SideInfo) -> str | None:
+        """Return the URL of the comparison of two revisions on a server; None if unknown."""
+        return self.library.comparison_url(base, head)
+
     def plan(
         self, base: RevisionInfo, locks: Sequence[StackLock]
     ) -> tuple[Plan, PlannedInfo, PlannedInfo]:

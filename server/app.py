@@ -94,6 +94,7 @@ def create_app(
         frame_bytes=settings.frame_cache,
         comparison_bytes=settings.comparison_cache,
         recipes_url=settings.recipes_url,
+        public_url=settings.public_address(),
         observe=_spans(),
     )
     watch = CatalogWatch(catalog, settings.refresh)

@@ -55,6 +55,9 @@ class ComparisonSource(Protocol):
     def graph_of(self, side: SideInfo) -> DependencyGraph:
         """Return the dependencies of a side's specs."""
 
+    def comparison_url(self, base: SideInfo, head: SideInfo) -> str | None:
+        """Return the URL of the comparison of two revisions on a server; None if unknown."""
+
     def matching(self, side: SideInfo, query: str) -> Mask:
         """Return a mask over the rows of a side that a query in Spack's spec syntax matches.
 
@@ -181,6 +184,7 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
             self.returned,
             self.recipes,
             most_specs,
+            None if self.only else self.source.comparison_url(self.base, self.head),
         )
 
     def rule_context(self, elsewhere: Callable[[], Collection[str]]) -> RuleContext:

@@ -38,5 +38,5 @@ def test_example_of_a_template_renders(tmp_path: Path) -> None:
     file = tmp_path / "own.md.jinja"
     file.write_text(template, encoding="utf-8")
     text = render_own(log_between(BASE, HEAD), file)
-    assert text.startswith("## Spack build cache: v0.21.0 → v0.22.0\n\nOf the stacks, ")
+    assert text.startswith("## Spack build cache: v0.21.0 → v0.22.0\n\nThe stack ")
     assert text.endswith("- gone: `abinit` 9.10\n")

@@ -10,7 +10,7 @@ from typing import Self
 
 import msgspec
 
-from server.settings import settings_from
+from server.settings import Settings, settings_from
 from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, left_out, missing_pairs
@@ -148,10 +148,14 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         return timeline
 
 
+def _library(catalog: Catalog, settings: Settings) -> Library:
+    return Library(catalog, recipes_url=settings.recipes_url, public_url=settings.public_address())
+
+
 def open_catalog(location: str) -> OpenedCatalog:
     """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision."""
     catalog = Catalog(location)
-    library = Library(catalog, recipes_url=settings_from(os.environ).recipes_url)
+    library = _library(catalog, settings_from(os.environ))
     return OpenedCatalog(catalog, catalog.require_history(), library)
 
 
@@ -164,7 +168,7 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
     """
     settings = settings_from(os.environ)
     catalog = Catalog(location)
-    library = Library(catalog, recipes_url=settings.recipes_url)
+    library = _library(catalog, settings)
     load_history = cache(catalog.require_history)
     if texts is None:
         latest = load_history().latest

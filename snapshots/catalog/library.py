@@ -136,6 +136,7 @@ class Library:
 
     ``frame_bytes`` limits the frames, and separately the graphs, because a graph is about as large
     as its frame. ``comparison_bytes`` limits the comparisons, and separately their explanations.
+    ``public_url`` is that of a server of the catalog, with a slash at its end, or empty.
     ``observe`` returns the context in which a piece of work is done: "load" reads a content,
     "compare" compares or explains two.
     All methods are thread-safe, and raise CatalogError if a content cannot be read.
@@ -148,6 +149,7 @@ class Library:
         frame_bytes: int = FRAME_BYTES,
         comparison_bytes: int = COMPARISON_BYTES,
         recipes_url: str = "",
+        public_url: str = "",
         observe: Callable[[str], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         self.history_queries = history_queries.HistoryQueries(
@@ -161,6 +163,7 @@ class Library:
         """The commits of the recipe repository that revisions were built from."""
         self._catalog = catalog
         self._recipes_url = recipes_url
+        self._public_url = public_url
         self._observe = observe
         self._held: dict[str, pa.Table] = {}
         self._package_names = lru_cache(1)(lambda _generation: catalog.package_names())
@@ -224,6 +227,12 @@ class Library:
             why_unknown=self.recipes.why_unknown(base, head),
             links=Links() if after is None else self.links(after.repository),
         )
+
+    def comparison_url(self, base: SideInfo, head: SideInfo) -> str | None:
+        """Return the URL of the comparison of two sides; None if it is unknown, or has no page."""
+        if not (self._public_url and is_revision(base) and is_revision(head)):
+            return None
+        return f"{self._public_url}compare/{base.ref}...{head.ref}"
 
     def links(self, repository: str) -> Links:
         """Return the URLs at which commits of a repository can be viewed."""

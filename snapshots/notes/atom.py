@@ -121,6 +121,7 @@ def series_summary(neighbours: Neighbours, counts: PairCounts | None) -> list[Se
             rebuilt=counts.specs_rebuilt,
             replaced=counts.specs_replaced,
             removed=_without_counterpart(counts),
+            changed=counts.specs_changed,
         )
         numbers = (counts.packages_added, counts.packages_removed, counts.packages_changed)
         packages = _changes_list(*numbers)

@@ -233,6 +233,7 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     base: SideInfo
     head: SideInfo
+    url: str | None
     only: ComparisonFilter
     before: Totals
     after: Totals
@@ -268,13 +269,14 @@ def changelog(
     returned: Mask | None = None,
     recipes: RecipesChange | None = None,
     most_specs: int | None = None,
+    url: str | None = None,
 ) -> Changelog:
     """Return the changelog of an explained comparison of these two sides.
 
     A scope limits the changes that are included; counterparts, reasons and main causes are still
     those of the entire comparison. ``returned`` is defined as for ``Explanation.reasons``. Commits
-    are omitted without ``recipes``. No
-    hashes are listed if more than ``most_specs`` were added or removed.
+    are omitted without ``recipes``. No hashes are listed if more than ``most_specs`` were added or
+    removed. ``url`` is that of the comparison on a server.
     """
     comparison = explanation.comparison
     only = ComparisonFilter() if scope is None else scope.only
@@ -289,6 +291,7 @@ def changelog(
     log = Changelog(
         base=base,
         head=head,
+        url=url,
         only=only,
         before=before,
         after=after,
@@ -434,29 +437,27 @@ def _stacks(
 def _highlights(log: Changelog, rebuilds: sections.Rebuilds) -> list[Sentence]:
     """Return the sentences that have something to report."""
     summary, losses = log.summary, log.no_longer_available
-    has_changes = summary.specs_added or summary.specs_removed or losses.coverage
     sentences = [
         # A stack that came or went explains most of what follows.
-        phrases.stacks_sentence(log.stacks),
+        *phrases.stacks_sentences(log.stacks),
         phrases.specs_sentence(
             log.after.num_specs,
             added=summary.specs_added,
             rebuilt=summary.specs_rebuilt,
             replaced=summary.specs_replaced,
             removed=_num_removed(log),
+            changed=summary.specs_changed,
         ),
         phrases.binaries_sentence(summary.binaries_replaced),
         phrases.packages_sentence(log.packages),
         phrases.size_sentence(summary.total_size_before, summary.total_size_after),
-        phrases.causes_sentence(rebuilds),
-        phrases.losses_sentence(
-            losses,
-            summary.specs_removed,
-            is_stack_removed=StackChangeKind.REMOVED.value in log.stacks,
-        )
-        if has_changes
-        else None,
+        *phrases.causes_sentences(rebuilds),
     ]
+    if summary.specs_added or summary.specs_removed or losses:
+        is_stack_removed = StackChangeKind.REMOVED.value in log.stacks
+        sentences += phrases.losses_sentences(
+            losses, summary.specs_removed, is_stack_removed=is_stack_removed
+        )
     return [sentence for sentence in sentences if sentence is not None]
 
 

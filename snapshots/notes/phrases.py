@@ -29,11 +29,11 @@ _MARKS: dict[str, type[str]] = {
 Group = Sequence[sections.CauseEntry]
 
 
-def causes_sentence(rebuilds: sections.Rebuilds) -> Sentence | None:
-    """Return a sentence about the causes of most replacements and the reach of the others.
+def causes_sentences(rebuilds: sections.Rebuilds) -> list[Sentence]:
+    """Return sentences about the causes of most replacements and the reach of the others.
 
     Causes of kind UNKNOWN explain nothing; the number of specs with an unknown cause comes first if
-    these are the majority. Return None if no spec replaced another.
+    these are the majority. There are none if no spec replaced another.
     """
     groups, num_unknown = sections.explained(rebuilds.causes)
     clauses = []
@@ -41,7 +41,7 @@ def causes_sentence(rebuilds: sections.Rebuilds) -> Sentence | None:
         clauses.append([_unknown(num_unknown, sections.num_specs(rebuilds.causes))])
     if groups:
         clauses += _clauses(sections.by_reach(groups), rebuilds)
-    return _sentence(clauses) if clauses else None
+    return [_sentence(clause) for clause in clauses]
 
 
 def _unknown(num_unknown: int, num_replacements: int) -> str:
@@ -69,8 +69,8 @@ def _first_commit(cause: sections.CauseEntry) -> list[str]:
 
 def _reference(commit: sections.CommitEntry) -> Reference:
     if commit.pull_request is None:
-        return Reference(short_digest(commit.oid), commit.url)
-    return Reference(f"#{commit.pull_request}", commit.pull_request_url)
+        return Reference(commit.reference, commit.url)
+    return Reference(commit.reference, commit.pull_request_url, f"#{commit.pull_request}")
 
 
 def commit_sentence(commit: sections.EffectEntry) -> Sentence:
@@ -130,12 +130,15 @@ def _clauses(groups: Sequence[Group], rebuilds: sections.Rebuilds) -> Iterator[l
     shown = further if len(further) <= _FEW else further[: _FEW - 1]
     for group in shown:
         yield [*_causes(group), f" {_did(sections.num_specs(group), group[0].num_involved)}"]
+    ends = []
     if rest := further[len(shown) :]:
         changes = spelled(sum(map(len, rest)), "more change")
         most = counted(rest[0][0].num_involved, "spec")
-        yield [changes, f" reached {most} or fewer" + (" each" if len(rest) > 1 else "")]
+        ends.append(f"{changes} reached {most} or fewer" + (" each" if len(rest) > 1 else ""))
     if alone:
-        yield [_alone(alone, "more change")]
+        ends.append(_alone(alone, "more change"))
+    if ends:
+        yield ["; ".join(ends)]
 
 
 def _did(num_main: int, num_reached: int) -> str:
@@ -179,30 +182,31 @@ def _causes(causes: Iterable[sections.CauseEntry]) -> list[str]:
 
 
 def specs_sentence(
-    num_specs: int, *, added: int, rebuilt: int, replaced: int, removed: int
+    num_specs: int, *, added: int, rebuilt: int, replaced: int, removed: int, changed: int
 ) -> Sentence:
     """Return a sentence about head's specs and the number ``removed`` without a counterpart.
 
     The ``added`` specs include those ``rebuilt``, and those ``replaced`` that replace different
-    ones.
+    ones; the ``changed`` ones have other facts.
     """
     new = added - rebuilt - replaced
     parts = (
         (rebuilt, "was rebuilt unchanged", "were rebuilt unchanged"),
         (replaced, "replaces a different one", "replace different ones"),
         (new, "is new", "are new"),
+        (changed, "has other facts", "have other facts"),
     )
     clauses = [[f"{count:,} {one if count == 1 else many}"] for count, one, many in parts if count]
     gone = f"{_were(removed, 'removed')} without a replacement"
     if clauses:
         end = f"; {gone}." if removed else "."
-        if len(clauses) == 1 < num_specs and num_specs in (rebuilt, replaced, new):
+        if len(clauses) == 1 < num_specs and num_specs in (rebuilt, replaced, new, changed):
             return Sentence(f"All {clauses[0][0].replace(' ', ' specs ', 1)}{end}")
         return Sentence(f"Of {counted(num_specs, 'spec')}, ", *enumerated(clauses), end)
     if removed:
         noun = "spec" if removed == 1 else "specs"
         return Sentence(gone.replace(" ", f" {noun} ", 1) + ".")
-    return Sentence("No spec was added, removed or rebuilt.")
+    return Sentence("No spec was added, removed or changed.")
 
 
 _STEPS = (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED)
@@ -277,23 +281,22 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     return Sentence(f"The size {verb} by {size(abs(after - before))} to {size(after)}.")
 
 
-def stacks_sentence(
+def stacks_sentences(
     stacks: Mapping[str, Sequence[sections.ChangedStack | MovedStack]],
-) -> Sentence | None:
-    """Return a sentence about the stacks that were added and removed; None if there are none."""
-    clauses = []
+) -> list[Sentence]:
+    """Return a sentence about the stacks that were added, and one about those that were removed."""
+    sentences = []
     for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
-        if entries := stacks.get(kind):
-            verb = "was" if len(entries) == 1 else "were"
-            stacks_named = enumerated(
-                (
-                    [Name(stack.name), f" with {counted(stack.num_specs, 'spec')}"]
-                    for stack in entries
-                ),
-                _FEW,
-            )
-            clauses.append([*stacks_named, f" {verb} {kind}"])
-    return Sentence("Of the stacks, ", *enumerated(clauses), ".") if clauses else None
+        named = [
+            [Name(stack.name), f" with {counted(stack.num_specs, 'spec')}"]
+            for stack in stacks.get(kind, ())
+        ]
+        if len(named) == 1:
+            sentences.append(Sentence("The stack ", *named[0], f" was {kind}."))
+        elif named:
+            how_many = spelled(len(named), "stack")
+            sentences.append(_sentence([f"{how_many} were {kind}: ", *enumerated(named, _FEW)]))
+    return sentences
 
 
 def main_changes_sentences(
@@ -305,52 +308,45 @@ def main_changes_sentences(
     """
     if changes is None:
         return [Sentence(f"The first revision, with {counted(revision.num_specs, 'spec')}.")]
+    counts = changes.counts
     stacks: dict[str, list[MovedStack]] = {}
     for stack in changes.stacks:
         stacks.setdefault(stack.kind.value, []).append(stack)
-    sentences = [stacks_sentence(stacks)]
+    sentences = stacks_sentences(stacks)
     if (cause := changes.cause) is not None:
         noun = cause_phrases(cause.kind, cause.package, cause.before, cause.after).noun
         texts, fields = zip(*filled(noun, cause.package, cause.before, cause.after), strict=True)
         title = "".join(texts) if commit is None else commit.subject
         if commit is None and not fields[0]:
             title = title[0].upper() + title[1:]
-        share = f"{cause.num_specs:,} of {counted(revision.num_specs, 'spec')}"
-        sentences.append(Sentence(Value(shortened(title, _LONGEST)), f" rebuilt {share}."))
-    counts = changes.counts
+        replacements = counts.specs_rebuilt + counts.specs_replaced
+        share = f"{cause.num_specs:,} of {counted(replacements, 'replacement')}"
+        sentences.append(Sentence(Value(shortened(title, _LONGEST)), f" accounts for {share}."))
     numbers = (counts.specs_added, counts.specs_removed, counts.specs_changed)
     if not any(numbers):
         return [Sentence("Nothing changed.")]
-    if not any(sentences):
+    if not sentences:
         parts = zip(numbers, ("added", "removed", "with other facts"), strict=True)
         clauses = [[f"{number:,} {what}"] for number, what in parts if number]
         sentences.append(Sentence("Specs: ", *enumerated(clauses), "."))
-    return [sentence for sentence in sentences if sentence is not None]
+    return sentences
 
 
-def losses_sentence(
+def losses_sentences(
     losses: sections.Losses, num_removed: int, *, is_stack_removed: bool
-) -> Sentence:
-    """Return a sentence about the number of removed hashes, and everything no longer available.
+) -> list[Sentence]:
+    """Return sentences about everything that is no longer available.
 
-    A version that another one replaced is not lost, but named if the other one is older.
+    ``num_removed`` is the number of removed hashes. A version that another one replaced is not
+    lost, but named if the other one is older.
     """
-    lost = [
-        [spelled(len(entries), noun)]
-        for entries, noun in ((losses.packages, "package"), (losses.versions_gone, "version"))
-        if entries
-    ]
-    are_gone = f"{counted(num_removed, 'hash')} {'was' if num_removed == 1 else 'were'} removed"
     clauses: list[list[str]] = []
-    if lost and num_removed:
-        them = "it" if num_removed == 1 else "them"
-        clauses.append([f"{are_gone}, and with {them} ", *enumerated(lost)])
-    elif lost:
-        clauses.append(["removed: ", *enumerated(lost)])
-    elif num_removed:
-        clauses.append([are_gone])
-        if not losses.coverage:
-            clauses.append([_what_remains(losses, is_stack_removed=is_stack_removed)])
+    if lost := _lost(losses):
+        is_one = len(losses.packages) + len(losses.versions_gone) == 1
+        clauses.append([*enumerated(lost), f" {'is' if is_one else 'are'} no longer available"])
+    elif not losses.coverage:
+        what = _what_remains(losses, is_stack_removed=is_stack_removed)
+        clauses.append([what if num_removed else "nothing became unavailable"])
     if losses.coverage:
         count = len({cell.package for cell in losses.coverage})
         packages = spelled(count, "other package" if losses.packages else "package")
@@ -358,9 +354,20 @@ def losses_sentence(
         clauses.append([f"{packages} {are} no longer built everywhere"])
     if older := [version for version in losses.versions if version.is_older]:
         clauses.append(_replaced_by_older(older))
-    if not clauses:
-        return Sentence("Nothing became unavailable.")
-    return _sentence(clauses)
+    return [_sentence(clause) for clause in clauses]
+
+
+def _lost(losses: sections.Losses) -> list[list[str]]:
+    """Return the numbers of lost packages, those that a stack took along as well, and versions."""
+    lost = []
+    if count := len(losses.packages):
+        with_stack = sum(bool(package.with_stacks) for package in losses.packages)
+        how_many = f"{with_stack:,} of them " if with_stack < count else "all " * (count > 1)
+        why = f" ({how_many}with a removed stack)" if with_stack else ""
+        lost.append([spelled(count, "package") + why])
+    if losses.versions_gone:
+        lost.append([spelled(len(losses.versions_gone), "version")])
+    return lost
 
 
 def _what_remains(losses: sections.Losses, *, is_stack_removed: bool) -> str:
@@ -379,18 +386,16 @@ def _replaced_by_older(versions: Sequence[sections.LostVersion]) -> list[str]:
     for lost in versions:
         others = enumerated([[Value(version)] for version in lost.replaced_by])
         old = Name(lost.package), " ", Value(lost.version)
-        steps.append([*old, " was replaced by ", *others, " (older)"])
+        steps.append([*old, " was replaced by the older ", *others])
     return enumerated(steps)
 
 
-def _sentence(clauses: Sequence[Sequence[str]]) -> Sentence:
-    """Join clauses to one sentence with semicolons, with a capital first letter."""
-    pieces: list[str] = []
-    for number, clause in enumerate(clauses):
-        pieces += ["; ", *clause] if number else clause
-    if not isinstance(pieces[0], Name):
-        pieces[0] = pieces[0][0].upper() + pieces[0][1:]
-    return Sentence(*pieces, ".")
+def _sentence(pieces: Sequence[str]) -> Sentence:
+    """Return a sentence with a capital first letter, unless it begins with a name."""
+    first, *more = pieces
+    if not isinstance(first, Name):
+        first = first[0].upper() + first[1:]
+    return Sentence(first, *more, ".")
 
 
 def _were(count: int, what: str) -> str:

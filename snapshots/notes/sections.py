@@ -202,7 +202,8 @@ class SpackEntry(msgspec.Struct, frozen=True):
 class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A commit that explains a cause; ``level`` is the value of a CommitLevel.
 
-    ``spack`` is None unless the commit changed the version of Spack that is used.
+    ``reference`` names its pull request, or else the commit itself: spack-packages#5277. ``spack``
+    is None unless the commit changed the version of Spack that is used.
     """
 
     oid: str
@@ -213,6 +214,7 @@ class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None
     pull_request: int | None
     pull_request_url: str | None
+    reference: str
     num_packages: int
     sweeping: bool
     spack: SpackEntry | None
@@ -241,6 +243,7 @@ class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
             url=links.commit(commit.oid),
             pull_request=number,
             pull_request_url=None if number is None else links.pull_request(number),
+            reference=links.reference(commit),
             num_packages=len(commit.packages),
             sweeping=commit.is_sweeping,
             spack=None
@@ -510,6 +513,9 @@ class Losses(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     versions: list[LostVersion]
     by: list[str]
     coverage: list[LostCell]
+
+    def __bool__(self) -> bool:
+        return bool(self.packages or self.versions_gone or self.coverage)
 
     @property
     def versions_gone(self) -> list[LostVersion]:

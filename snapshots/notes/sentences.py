@@ -73,20 +73,24 @@ class Value(str):
 
 
 class Reference(str):
-    """A number or hash that links to a ``url``, if there is one."""
+    """A text that names something anywhere, such as spack-packages#5277, and its ``url`` if known.
 
-    __slots__ = ("url",)
+    As a link, which leads there itself, it shows only the ``short`` form.
+    """
+
+    __slots__ = ("short", "url")
+    short: str
     url: str | None
 
-    def __new__(cls, text: str, url: str | None) -> "Reference":
+    def __new__(cls, text: str, url: str | None, short: str | None = None) -> "Reference":
         """Return a text with its URL."""
         reference = super().__new__(cls, text)
-        reference.url = url
+        reference.url, reference.short = url, short or text
         return reference
 
-    def __getnewargs__(self) -> tuple[str, str | None]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[str, str | None, str]:  # type: ignore[override]
         """Return the arguments of ``__new__`` for pickle: another process may render the text."""
-        return str(self), self.url
+        return str(self), self.url, self.short
 
 
 Pieces = Sequence[str]
@@ -146,13 +150,16 @@ def _in_markdown(piece: str) -> str:
     if isinstance(piece, Name):
         return markdown_code(piece)
     if isinstance(piece, Reference):
-        text = str(piece) if _HARMLESS.fullmatch(piece.removeprefix("#")) else markdown_code(piece)
+        text = piece.short if piece.url else str(piece)
+        if not _HARMLESS.fullmatch(text.replace("#", "", 1)):
+            text = markdown_code(text)
         return f"[{text}]({quote(piece.url, safe=_OF_URLS)})" if piece.url else text
     return markdown_text(piece) if isinstance(piece, Value) else piece
 
 
 def _in_html(piece: str) -> str:
-    text = escape(visible(piece))
     if isinstance(piece, Reference) and piece.url:
+        text = escape(visible(piece.short))
         return f'<a href="{escape(quote(piece.url, safe=_OF_URLS))}">{text}</a>'
+    text = escape(visible(piece))
     return f"<code>{text}</code>" if isinstance(piece, Name) else text

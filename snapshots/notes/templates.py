@@ -20,7 +20,7 @@ from snapshots.notes import sections, sentences
 from snapshots.notes.changelog import Changelog, ComparisonFilter, changelog, to_json
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
-from snapshots.notes.sentences import Name, Sentence, Value, enumerated
+from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated
 from snapshots.recipes.effects import RecipesChange
 from snapshots.texts import counted, distinct_times, in_words, short_digest, size, visible
 
@@ -177,6 +177,7 @@ def variables(log: Changelog) -> dict[str, Any]:
     """Return the variables of a changelog, by name; docs/notes.md describes them."""
     groups, num_unexplained = sections.explained(log.causes)
     largest, smaller = sections.leading(groups)
+    num_replaced = log.summary.specs_rebuilt + log.summary.specs_replaced
     return {name: getattr(log, name) for name in log.__struct_fields__} | {
         "packages": {kind.value: log.packages.get(kind.value, []) for kind in PackageChangeKind},
         "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
@@ -184,6 +185,12 @@ def variables(log: Changelog) -> dict[str, Any]:
         "num_packages_changed": _num_packages_changed(log),
         "has_stack_totals": _has_stack_totals(log),
         "title": _title(log),
+        "link": None
+        if log.url is None
+        else Sentence("See the ", Reference("comparison", log.url), "."),
+        "digests": _digests(log),
+        "causes_title": f"What caused the replacement{'' if num_replaced == 1 else 's'}",
+        "only_cause": groups[0] if len(groups) == 1 and not num_unexplained else None,
         "synthetic": log.base.source.synthetic or log.head.source.synthetic,
         "largest_causes": largest,
         "smaller_causes": smaller,
@@ -221,6 +228,11 @@ def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
     if base.taken_at is not None and head.taken_at is not None and base.taken_at != head.taken_at:
         times = distinct_times(base.taken_at, head.taken_at)
     return [Value(base.name), f" ({times[0]})"], [Value(head.name), f" ({times[1]})"]
+
+
+def _digests(log: Changelog) -> Sentence:
+    base, head = Name(log.base.digest), Name(log.head.digest)
+    return Sentence("The digest of the content went from ", base, " to ", head, ".")
 
 
 def _scope(only: ComparisonFilter) -> list[str]:

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from snapshots.errors import InvalidArgument
-from snapshots.texts import is_plain, quoted
+from snapshots.texts import is_plain, quoted, short_digest
 
 SWEEPING = 200
 """A commit that touches more packages than this is sweeping: it explains no package well."""
@@ -81,12 +81,19 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
 class Links(msgspec.Struct, frozen=True):
     """URL templates: of a commit, with ``{hash}``, and of a pull request, with ``{number}``.
 
-    The template of a comparison of two commits of Spack has ``{before}`` and ``{after}``.
+    The template of a comparison of two commits of Spack has ``{before}`` and ``{after}``. ``name``
+    is that of the repository, without its owner and host.
     """
 
     commit_template: str | None = None
     pull_request_template: str | None = None
     spack_template: str | None = None
+    name: str = "recipes"
+
+    def reference(self, commit: Commit) -> str:
+        """Return the pull request of a commit, or else its hash: spack-packages#5277."""
+        number = commit.pull_request
+        return short_digest(commit.oid) if number is None else f"{self.name}#{number}"
 
     def commit(self, oid: str) -> str | None:
         """Return the URL of a commit; None without a template."""
@@ -132,13 +139,14 @@ def links_of(setting: str, repository: str) -> Links:
     repository on such a host, ``FORGE:URL`` for another host, or templates separated by spaces.
     Raises InvalidArgument.
     """
+    name = _name_of(repository)
     if setting == "none":
-        return Links()
+        return Links(name=name)
     if not setting:
         base = _web_address(repository) or ""
-        return _of_forge(base, _forge_of(base))
+        return _of_forge(base, _forge_of(base), name)
     if "{" in setting:
-        return _of_templates(setting.split())
+        return _of_templates(setting.split(), name)
     prefix, _, base = setting.partition(":")
     forge: str | None = prefix
     if prefix not in _FORGES:
@@ -147,10 +155,16 @@ def links_of(setting: str, repository: str) -> Links:
         known = ", ".join(_FORGES)
         reason = f"{quoted(setting)} is neither none, a URL on a forge ({known}), nor a template"
         raise InvalidArgument("CACHELOG_RECIPES_URL", reason)
-    return _of_forge(base.rstrip("/").removesuffix(".git"), forge)
+    return _of_forge(base.rstrip("/").removesuffix(".git"), forge, _name_of(base))
 
 
-def _of_templates(templates: Sequence[str]) -> Links:
+def _name_of(repository: str) -> str:
+    """Return the last part of a path or URL; a default if it is no usual name."""
+    last = re.split(r"[/:\\]", repository.rstrip("/").removesuffix(".git"))[-1]
+    return last if _REF.fullmatch(last) else Links().name
+
+
+def _of_templates(templates: Sequence[str], name: str) -> Links:
     values: dict[str, str] = {}
     for template in templates:
         holes = "".join(re.findall(r"\{\w*\}", template))
@@ -162,14 +176,15 @@ def _of_templates(templates: Sequence[str]) -> Links:
             )
             raise InvalidArgument("CACHELOG_RECIPES_URL", reason)
         values[holes] = template
-    return Links(*map(values.get, _HOLES))
+    commit, number, spack = map(values.get, _HOLES)
+    return Links(commit, number, spack, name)
 
 
-def _of_forge(base: str, forge: str | None) -> Links:
+def _of_forge(base: str, forge: str | None, name: str) -> Links:
     if forge is None:
-        return Links(spack_template=SPACK_COMPARE)
+        return Links(spack_template=SPACK_COMPARE, name=name)
     commit, pull_request = (template.format(base=base) for template in _FORGES[forge])
-    return Links(commit, pull_request, SPACK_COMPARE)
+    return Links(commit, pull_request, SPACK_COMPARE, name)
 
 
 def _web_address(repository: str) -> str | None:

@@ -147,6 +147,7 @@ def sentence(text: str) -> Numbers:
         "replaced": "(?:replace different ones|replaces a different one)",
         "new": "(?:is|are) new",
         "alone": "(?:was|were) removed without a replacement",
+        "facts": "(?:has|have) other facts",
     }
     return {fact: number(f"(?:specs? )?{words}", text) for fact, words in found.items()}
 
@@ -310,7 +311,7 @@ def of_markdown(text: str) -> Numbers:
         "specs_added": rows["Specs"][2],
         "specs_removed": rows["Specs"][3],
         "facts": rows["Specs"][4],
-        "replacements": number(r"specs? replaced (?:others|another)\.", text),
+        "replacements": number(r"specs? replaced (?:others|another)[.,]", text),
         "binaries": number(r"(?:binary was|binaries were) replaced", highlights),
         **sentence(highlights if "All " not in highlights else _all_named(highlights)),
         **{f"packages_{name}": count for name, count in kinds.items()},
@@ -325,7 +326,9 @@ def _all_named(text: str) -> str:
 
 def of_html(text: str) -> Numbers:
     """Return the numbers of the sentences of release notes in HTML."""
-    lead = unescape(re.sub(r"<[^>]+>", "", re.findall(r'<p class="lead">(.*?)</p>', text, re.S)[0]))
+    lead = unescape(
+        re.sub(r"<[^>]+>", "", re.findall(r'<ul class="lead">(.*?)</ul>', text, re.S)[0])
+    )
     return sentence(_all_named(lead)) | {
         "binaries": number(r"(?:binary was|binaries were) replaced", lead),
     }

@@ -40,12 +40,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def test_main_changes(world: World) -> None:
-    """The main cause of each revision and its share of the specs, newest first."""
+    """The main cause of each revision and its share of the replacements, newest first."""
     text = '{ series(name: "develop") { revisions(first: 9) { nodes { mainChanges } } } }'
     nodes = world.data(text)["series"]["revisions"]["nodes"]
     assert [node["mainChanges"] for node in nodes] == [
-        ["The recipe of zlib rebuilt 3 of 3 specs."],
-        ["zlib 1.2 → 1.3 rebuilt 2 of 3 specs."],
+        ["The recipe of zlib accounts for 3 of 3 replacements."],
+        ["zlib 1.2 → 1.3 accounts for 2 of 3 replacements."],
         ["The first revision, with 3 specs."],
     ]
 

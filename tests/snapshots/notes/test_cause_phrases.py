@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from snapshots.changes.causes import CauseName
 from snapshots.changes.vocabulary import cause_title
 from snapshots.models import CauseKind, Spec
-from snapshots.notes.phrases import causes_sentence, noun_phrase
+from snapshots.notes.phrases import causes_sentences, noun_phrase
 from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, markdown, plain
 from snapshots.notes.templates import causes
@@ -94,11 +94,11 @@ def chain(*names: str, changed: dict[str, dict[str, Any]], label: str) -> list[S
     return specs
 
 
-def sentence_of(base: Sequence[Spec], head: Sequence[Spec]) -> str | None:
-    """Return the sentence about the causes of the rebuilds between two contents."""
+def sentences_of(base: Sequence[Spec], head: Sequence[Spec]) -> list[str]:
+    """Return the sentences about the causes of the replacements between two contents."""
     explanation = explained(base, head)
-    sentence = causes_sentence(rebuilds_of(explanation.causes, explanation.comparison.specs))
-    return None if sentence is None else plain(sentence)
+    rebuilds = rebuilds_of(explanation.causes, explanation.comparison.specs)
+    return [*map(plain, causes_sentences(rebuilds))]
 
 
 NAMES = ("tau", "raja", "hdf5", "python", "expat", "gettext")
@@ -108,8 +108,8 @@ WEEK: dict[str, dict[str, Any]] = {
 }
 
 
-def test_sentence_of_a_week() -> None:
-    """The sentence has the largest cause, the one that overlaps with it, and isolated changes."""
+def test_sentences_of_a_week() -> None:
+    """They have the largest cause with the one that overlaps with it, and isolated changes."""
     alone = [node("bfs", name="bfs", version="4.1"), node("zlib", name="zlib")]
     base = [*chain(*NAMES, changed={}, label="old"), *alone]
     changed = {**WEEK, "tau": {"variants": ("+mpi",)}}
@@ -118,10 +118,11 @@ def test_sentence_of_a_week() -> None:
         node("bfs:2", name="bfs", version="4.2"),
         alone[1],
     ]
-    assert sentence_of(base, head) == (
+    assert sentences_of(base, head) == [
         "gettext's recipe changed, which accounts for 4 specs and reached 6, most of which "
-        "expat 2.8.1 → 2.8.2 reached, too; two more changes reached only their own packages."
-    ).replace("2.8.1", "1")
+        "expat 1 → 2.8.2 reached, too.",
+        "Two more changes reached only their own packages.",
+    ]
 
 
 def stars(*sizes: int, label: str) -> list[Spec]:
@@ -139,21 +140,26 @@ def stars(*sizes: int, label: str) -> list[Spec]:
 @pytest.mark.parametrize(
     ("sizes", "rest"),
     [
-        ((5, 3), "; below1 1 → 2 accounts for 4 specs."),
-        ((5, 3, 2), "; below1 1 → 2 accounts for 4 specs; below2 1 → 2 accounts for 3 specs."),
+        ((5, 3), ["below1 1 → 2 accounts for 4 specs."]),
+        (
+            (5, 3, 2),
+            ["below1 1 → 2 accounts for 4 specs.", "below2 1 → 2 accounts for 3 specs."],
+        ),
         (
             (9, 5, 4, 3, 2),
-            "; below1 1 → 2 accounts for 6 specs; below2 1 → 2 accounts for 5 specs; "
-            "two more changes reached 4 specs or fewer each.",
+            [
+                "below1 1 → 2 accounts for 6 specs.",
+                "below2 1 → 2 accounts for 5 specs.",
+                "Two more changes reached 4 specs or fewer each.",
+            ],
         ),
     ],
 )
-def test_independent_causes(sizes: tuple[int, ...], rest: str) -> None:
+def test_independent_causes(sizes: tuple[int, ...], rest: list[str]) -> None:
     """Causes that reach far are named one by one, the others are counted with a bound."""
     base, head = (stars(*sizes, label=label) for label in ("old", "new"))
-    assert sentence_of(base, head) == (
-        f"below0 went from 1 to 2, which accounts for {sizes[0] + 1} specs{rest}"
-    )
+    first = f"below0 went from 1 to 2, which accounts for {sizes[0] + 1} specs."
+    assert sentences_of(base, head) == [first, *rest]
 
 
 PAGE_SIZE = {"variants": ("page_size=64",)}
@@ -180,17 +186,17 @@ def test_clause_of_each_kind(old: Spec, new: Spec, clause: str) -> None:
     base = [old, node("user", edge(old.name)), *others]
     head = [new, node("user:2", edge("a:2")), *others]
     expected = f"{clause.format('linux-ubuntu22.04-')}, which accounts for 2 specs."
-    assert sentence_of(base, head) == expected
+    assert sentences_of(base, head) == [expected]
 
 
 def test_changes_without_dependents() -> None:
     """A change without dependents does not count as a cause of rebuilds."""
     base = [node("a", version="1"), node("b", version="1")]
     head = [node("a:2", version="2"), node("b:2", version="2")]
-    assert sentence_of(base, head) == "Two changes reached only their own packages."
-    alone = sentence_of(base, [head[0], base[1]])
-    assert alone == "a went from 1 to 2, which accounts for 1 spec."
-    assert sentence_of(base, base) is None
+    assert sentences_of(base, head) == ["Two changes reached only their own packages."]
+    alone = sentences_of(base, [head[0], base[1]])
+    assert alone == ["a went from 1 to 2, which accounts for 1 spec."]
+    assert sentences_of(base, base) == []
 
 
 def test_causes_of_equal_specs_are_one_group() -> None:
@@ -212,9 +218,10 @@ def test_causes_of_equal_specs_are_one_group() -> None:
         "compiler-wrapper's recipe changed, together with gcc 12.3.0 → 13.2.0, "
         "which accounts for 7 specs."
     )
-    assert "| 7 | the recipe of `compiler-wrapper`, together with `gcc` 12.3.0 → 13.2.0 | 7 |" in (
-        as_markdown(log)
-    )
+    assert (
+        "7 specs replaced others, because of the recipe of `compiler-wrapper`, together with "
+        "`gcc` 12.3.0 → 13.2.0."
+    ) in as_markdown(log)
 
 
 def test_groups_keep_the_order_of_causes() -> None:
@@ -247,16 +254,12 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
     head = [*chain(*NAMES, changed=WEEK, label="new")]
     explanation = explained(base, head)
     rebuilds = rebuilds_of(explanation.causes, explanation.comparison.specs)
-    for count, start in (
-        (4, "Gettext"),
-        (6, "The causes of 6 of 12 replacements are unknown; gettext"),
-    ):
+    known = causes_sentences(rebuilds)
+    for count, first in ((4, []), (6, ["The causes of 6 of 12 replacements are unknown."])):
         unknown = an_entry(CauseKind.UNKNOWN, "x", None, None, num_specs=count)
-        sentence = causes_sentence(replace(rebuilds, causes=[*rebuilds.causes, unknown]))
-        assert sentence is not None
-        assert plain(sentence).lower().startswith(start.lower())
-    alone = causes_sentence(replace(rebuilds, causes=[unknown]))
-    assert alone is not None
+        sentences = causes_sentences(replace(rebuilds, causes=[*rebuilds.causes, unknown]))
+        assert [*map(plain, sentences)] == [*first, *map(plain, known)]
+    (alone,) = causes_sentences(replace(rebuilds, causes=[unknown]))
     assert plain(alone) == "The causes of the replacements are unknown."
 
 

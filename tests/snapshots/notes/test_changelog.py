@@ -193,7 +193,7 @@ def test_counterpart_outside_the_scope() -> None:
     new = [a_spec("3", stacks=("e4s", "root")), old[1]]
     for stack, sentence in (
         ("e4s", "Of 2 specs, 1 was rebuilt unchanged."),
-        ("hep", "Of the stacks, hep with 1 spec was removed."),
+        ("hep", "The stack hep with 1 spec was removed."),
     ):
         log = log_between(old, new, only=ComparisonFilter(stack=stack))
         assert plain(log.highlights[0]) == sentence

@@ -1,5 +1,6 @@
 """The commits of the recipes in release notes: references, effects, and JSON."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -53,8 +54,8 @@ def test_references_to_pull_requests() -> None:
     link = f"[#5277]({HUB}/pull/5277)"
     assert f"`gettext`'s recipe changed ({link}), which accounts for 2 specs and reached 3" in text
     assert f"| 2 | the recipe of `gettext` ({link}) | 3 |" in text
-    assert "## Pull requests (1)\n\nFrom commit `aaaaaaaaaaaa` (found by date) of the" in text
-    assert "Several commits can explain one cause, and each is counted with all of it, so" in text
+    since = "The recipes went from commit `aaaaaaaaaaaa` (the newest at that time) to"
+    assert f"## Pull requests (1)\n\n{since}" in text
     assert f"\n- {link} `gettext: fix` accounts for 2 specs and reached 3\n" in text
     page = as_html(log)
     assert f'the recipe of <code>gettext</code> (<a href="{HUB}/pull/5277">#5277</a>)' in page
@@ -62,10 +63,18 @@ def test_references_to_pull_requests() -> None:
 
 
 def test_references_without_links() -> None:
-    """References are numbers, or hashes if a subject has no pull request."""
-    text = as_markdown(log_of(a_commit(), links=Links()))
-    assert "`gettext`'s recipe changed (#5277), which" in text
-    assert "\n- #5277 `gettext: fix` accounts for" in text
+    """They name the repository, as another site's #5277 is another one; or the hash."""
+    log = log_of(a_commit(), links=Links(name="packages"))
+    text = as_markdown(log)
+    assert "`gettext`'s recipe changed (packages#5277), which" in text
+    assert "\n- packages#5277 `gettext: fix` accounts for" in text
+    for rendered in (
+        text,
+        as_html(log),
+        *(own_templates.render_example(log, name) for name in own_templates.EXAMPLES),
+    ):
+        assert "packages#5277" in rendered
+        assert not re.search(r"(?<!packages)#5277", rendered)
     text = as_markdown(log_of(a_commit("gettext: fix")))
     oid = f"{12:040x}"
     assert f"([{oid[:12]}]({HUB}/commit/{oid}))" in text
@@ -95,39 +104,40 @@ def test_own_template(tmp_path: Path) -> None:
     [
         (
             log_of(taken_back=(a_commit(),)),
-            "Dropping #5277 gettext: fix accounts for 2 specs and reached 3",
-            "the recipe of gettext (dropping #5277)",
+            "Dropping spack-packages#5277 gettext: fix accounts for 2 specs and reached 3",
+            "the recipe of gettext (dropping spack-packages#5277)",
         ),
         (
             log_of(a_commit("all: (#9)", packages=("gettext", *map(str, range(200))))),
-            "#9 all:, which touches 201 packages, perhaps accounts for 2 specs and reached 3",
-            "the recipe of gettext (perhaps by #9)",
+            "spack-packages#9 all:, which touches 201 packages, perhaps accounts for 2 specs "
+            "and reached 3",
+            "the recipe of gettext (perhaps by spack-packages#9)",
         ),
         (
             log_of(a_commit("git: conflict (#8)", "git")),
-            "#8 git: conflict perhaps accounts for 2 specs and reached 3",
-            "the recipe of gettext (perhaps by #8)",
+            "spack-packages#8 git: conflict perhaps accounts for 2 specs and reached 3",
+            "the recipe of gettext (perhaps by spack-packages#8)",
         ),
         (
             log_of(a_commit("ci: pin (#7)", packages=(), spack=SPACK), links=Links()),
-            "#7 ci: pin (Spack cccccccccccc → dddddddddddd) perhaps accounts for 4 specs "
+            "recipes#7 ci: pin (Spack cccccccccccc → dddddddddddd) perhaps accounts for 4 specs "
             "and reached 5",
-            "the recipe of gettext (perhaps by #7)",
+            "the recipe of gettext (perhaps by recipes#7)",
         ),
         (
             log_of(a_commit("ci: pin (#7)", packages=(), spack=SpackChange(None, None))),
-            "#7 ci: pin (another Spack) perhaps accounts for 4 specs and reached 5",
-            "the recipe of gettext (perhaps by #7)",
+            "spack-packages#7 ci: pin (another Spack) perhaps accounts for 4 specs and reached 5",
+            "the recipe of gettext (perhaps by spack-packages#7)",
         ),
         (
             log_of(a_commit(), a_commit("gettext: another (#5280)")),
-            "#5277 gettext: fix accounts for 2 specs and reached 3",
-            "the recipe of gettext (#5277 and 1 more)",
+            "spack-packages#5277 gettext: fix accounts for 2 specs and reached 3",
+            "the recipe of gettext (spack-packages#5277 and 1 more)",
         ),
         (
             log_of(a_commit("tar: add v2 (#3)", "tar")),
-            "#3 tar: add v2 accounts for 1 spec",
-            "tar 1 → 2 (#3)",
+            "spack-packages#3 tar: add v2 accounts for 1 spec",
+            "tar 1 → 2 (spack-packages#3)",
         ),
     ],
 )

@@ -108,7 +108,7 @@ def test_chat_example_is_short() -> None:
     """Long lists are truncated, with the number of other items."""
     old = [a_spec(f"o{n}", name=f"p{n % 50}", version=f"1.{n}") for n in range(400)]
     text = render_example(log_between(old, old[:25]), "chat")
-    assert len(text.splitlines()) <= 10
+    assert len(text.splitlines()) <= 20
     assert len(text) < 1_000
     assert "- Removed packages: `p25`, `p26`, `p27`, `p28`, `p29` and 20 more\n" in text
     assert " and 170 more\n" in text
@@ -125,9 +125,10 @@ def test_examples_of_any_contents(name: str, base: list[Spec], head: list[Spec])
 def test_github_release_example() -> None:
     """Every package of every section is listed."""
     text = render_example(LOG, "github-release")
-    assert text.startswith("Of the stacks, `hep` with 4 specs was added")
+    assert text.startswith("- The stack `hep` with 4 specs was added.\n")
     names = {entry.name for entries in LOG.packages.values() for entry in entries}
-    assert all(f"- `{name}` " in text or f"- `{name}`:" in text for name in names)
+    assert all(f"- `{name}` " in text or f"- `{name}`:" in text for name in names - {"abinit"})
+    assert "- 1 package with the stack `old`: `abinit` 9.10\n" in text
     assert "Left out" not in text
 
 

@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from snapshots.changes.causes import Causes
 from snapshots.changes.diff import Comparison
-from snapshots.changes.explanation import explain
+from snapshots.changes.explanation import Explanation, explain
 from snapshots.changes.sides import Side
 from snapshots.changes.vocabulary import cause_title
-from snapshots.frames.dependencies import DependencyGraph
 from snapshots.models import CauseKind, Dependency, Spec
 from snapshots.recipes.commits import Between, Commit, CommitGraph, SpackChange
 from snapshots.recipes.effects import Attribution, CommitLevel
@@ -39,13 +38,13 @@ def attribution(*commits: Commit) -> tuple[Attribution, Causes]:
         side_of(*state("base", "~mpi", "13.2.0")),
         side_of(*state("head", "+mpi", "14.1.0")),
     )
-    explanation = explain(Comparison(base.frame, head.frame), base.graph, head.graph)
+    explanation = explained_sides(base, head)
     return Attribution(explanation, Between(commits)), explanation.causes
 
 
-def graph_of(side: Side) -> DependencyGraph:
-    """Return the dependencies of a side."""
-    return side.graph
+def explained_sides(base: Side, head: Side) -> Explanation:
+    """Return the explanation of the changes between two sides."""
+    return explain(Comparison(base.frame, head.frame), base.graph, head.graph)
 
 
 def commit(**touched: object) -> Commit:
@@ -98,7 +97,7 @@ def test_compiler_in_the_cache(is_own: bool) -> None:
             is_outside = version in outside
             inside = [raja, another] if is_outside else [raja, another, gcc]
             sides.append(side_of(inside, [gcc] if is_outside else []))
-        explanation = explain(Comparison(*(side.frame for side in sides)), *map(graph_of, sides))
+        explanation = explained_sides(*sides)
         explained, causes = Attribution(explanation, Between([touching])), explanation.causes
         numbers = range(len(causes))
         assert {causes.name_of(number).package for number in numbers} == {"gcc"}
@@ -111,7 +110,7 @@ def test_commits_of_another_target() -> None:
     """None are named: which target specs are built for does not follow from a recipe."""
     targets = ("x86_64_v3", "x86_64_v4")
     sides = [side_of([a_spec(target, name="raja", target=target)]) for target in targets]
-    explanation = explain(Comparison(*(side.frame for side in sides)), *map(graph_of, sides))
+    explanation = explained_sides(*sides)
     explained = Attribution(explanation, Between([commit(packages=("raja",), stacks=("e4s",))]))
     kinds = [explanation.causes.name_of(number).kind for number in range(len(explanation.causes))]
     assert kinds == [CauseKind.TARGET]
@@ -144,7 +143,7 @@ def test_commits_of_a_week(tmp_path: Path) -> None:
     assert times == sorted(times, reverse=True)
     assert (len(times), between.taken_back) == (69, [])
     before, after = (side_of(*records(date, STACKS)) for date in ("2026-06-20", "2026-06-27"))
-    explanation = explain(Comparison(before.frame, after.frame), before.graph, after.graph)
+    explanation = explained_sides(before, after)
     explained = Attribution(explanation, between)
     lines = {
         (cause_title(explanation.causes.name_of(count.number)), each.level, each.commit.subject): (

@@ -196,7 +196,7 @@ def test_story() -> None:
     """A story has the highlights, lost and added packages, in elements that every reader shows."""
     log = log_between(BASE, HEAD)
     story = story_of(log)
-    assert " ".join(map(html, log.highlights)) in story
+    assert all(f"<li>{html(sentence)}</li>" in story for sentence in log.highlights)
     assert "<h3>No longer available (" in story
     assert "<h3>Added packages (2)</h3>" in story
     assert "<code>abinit</code>" in story
@@ -227,7 +227,7 @@ def test_feed_of_long_stories_is_bounded() -> None:
     assert len(stories) == NUM_STORIES
     document = series_feed(history, "develop", Somewhere(), counts={}, stories=stories).xml
     assert len(document) < MAX_BYTES
-    assert read_feed(document).entries[0].content[0].value.startswith("<p>All 500 specs")
+    assert read_feed(document).entries[0].content[0].value.startswith("<ul>\n<li>All 500 specs")
 
 
 def test_unchanged_revisions_have_no_story() -> None:
