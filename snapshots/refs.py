@@ -95,11 +95,11 @@ def parse_ref(text: str) -> Ref:
             "ref",
             f"{quoted(text)} is not one of TAG, TAG~N, TAG@DATE, TAG@TIME.DIGEST or a digest",
         )
-    name, back = match["name"], int(match["back"] or 0)
+    steps = int(match["back"] or 0)
     if ago := re.fullmatch(_AGO, match["date"] or "", re.ASCII):
-        return Ref(name, back=back, ago=Ago(int(ago["number"]), ago["unit"]))
+        return Ref(match["name"], back=steps, ago=Ago(int(ago["number"]), ago["unit"]))
     until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
-    return Ref(name, until, back)
+    return Ref(match["name"], until, steps)
 
 
 def _exact_moment(day: str, clock: str) -> datetime:
