@@ -7,6 +7,7 @@ are never sent to another server after a redirect.
 
 import os
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -33,8 +34,6 @@ from snapshots.sources.settings import ReadSettings
 
 if TYPE_CHECKING:
     import httpx
-
-    from snapshots.sources.network import BoundedBackend
 
 
 # -- responses
@@ -174,7 +173,7 @@ class Transport:
             reached=reached,
             configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
         )
-        self._http: tuple[httpx.Client, BoundedBackend] | None = None
+        self._http: httpx.Client | None = None
         self._store: downloads.Store | None = None
 
     def __enter__(self) -> Self:
@@ -196,7 +195,7 @@ class Transport:
             return self._buckets.exists(location)
         if is_url(location):
             try:
-                return self._request("HEAD", location, {}, lambda _: True)
+                return self._request("HEAD", location, {}, lambda *_: True)
             except Missing:
                 return False
         try:
@@ -219,8 +218,8 @@ class Transport:
         Raises Missing, Unauthorized or SourceError.
         """
 
-        def content(response: "httpx.Response") -> ReceivedDocument:
-            data = _unpacked(response.iter_raw(), _encoding_of(response), url)
+        def content(response: "httpx.Response", chunks: Iterable[bytes]) -> ReceivedDocument:
+            data = _unpacked(chunks, _encoding_of(response), url)
             return ReceivedDocument(data, _next_page_of(response, url))
 
         return self._request("GET", url, headers, content)
@@ -248,12 +247,14 @@ class Transport:
             monitored = self._monitored(chunks, size, location)
             return self._close_on_exit(store.keep(key, note, monitored))
 
-        def from_response(response: "httpx.Response") -> downloads.StoredBody:
+        def from_response(
+            response: "httpx.Response", chunks: Iterable[bytes]
+        ) -> downloads.StoredBody:
             if cached is not None and response.status_code == 304:
                 return cached
             length = response.headers.get("Content-Length", "")
             size = int(length) if length.isdecimal() else None
-            return stored(response.iter_raw(), _etag_of(response), _encoding_of(response), size)
+            return stored(chunks, _etag_of(response), _encoding_of(response), size)
 
         if buckets.is_object(location):
             if cached and cached.etag:
@@ -344,47 +345,49 @@ class Transport:
         method: str,
         url: str,
         headers: Mapping[str, str],
-        use: Callable[["httpx.Response"], Result],
+        use: Callable[["httpx.Response", Iterable[bytes]], Result],
     ) -> Result:
-        """Return the result of ``use`` for the response; retry if this may help."""
+        """Return the result of ``use`` for the response and its body; retry if this may help."""
         import httpx
 
-        from snapshots.sources.network import DeadlineExceeded
-
-        client, backend = self._client()
-        failure, requested_wait = "", 0.0
-        with backend.deadline(self.settings.deadline):
-            for attempt in range(self.settings.attempts):
-                if attempt:
-                    self._pause(attempt, requested_wait)
-                self._check_stopped(url)
-                requested_wait = 0.0
-                try:
-                    with client.stream(method, url, headers={**headers}) as response:
-                        if not may_recover(response):
-                            self._check_status(response, url)
-                            return use(response)
-                        failure = status_of(response)
-                        requested_wait = retry_after(response)
-                except AddressRefused as error:
-                    raise SourceError(url, str(error)) from None
-                except DeadlineExceeded:
-                    reason = f"the whole answer took longer than {self.settings.deadline:g} s"
-                    raise SourceError(url, f"{reason}; try again later") from None
-                except httpx.TooManyRedirects:
-                    reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a loop"
-                    raise SourceError(url, f"{reason}; give the final URL") from None
-                except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-                    raise SourceError(url, f"is not a valid URL: {error}") from None
-                except httpx.TimeoutException:
-                    failure = f"no answer within {self.settings.timeout:g} s"
-                except httpx.TransportError as error:
-                    failure = f"the connection failed: {str(error) or type(error).__name__}"
-                if requested_wait > _MAX_WAIT:
-                    again = f"try again in {requested_wait:.0f} s, as it asks"
-                    raise SourceError(url, f"{failure}; {again}")
+        client, failure, requested_wait = self._client(), "", 0.0
+        end = time.monotonic() + self.settings.deadline
+        for attempt in range(self.settings.attempts):
+            if attempt:
+                self._pause(attempt, requested_wait)
+            self._check_stopped(url)
+            requested_wait = 0.0
+            try:
+                with client.stream(method, url, headers={**headers}) as response:
+                    if not may_recover(response):
+                        self._check_status(response, url)
+                        return use(response, self._before(end, response.iter_raw(), url))
+                    failure = status_of(response)
+                    requested_wait = retry_after(response)
+            except AddressRefused as error:
+                raise SourceError(url, str(error)) from None
+            except httpx.TooManyRedirects:
+                reason = f"redirects more than {_MAX_REDIRECTS} times, perhaps in a loop"
+                raise SourceError(url, f"{reason}; give the final URL") from None
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+                raise SourceError(url, f"is not a valid URL: {error}") from None
+            except httpx.TimeoutException:
+                failure = f"no answer within {self.settings.timeout:g} s"
+            except httpx.TransportError as error:
+                failure = f"the connection failed: {str(error) or type(error).__name__}"
+            if requested_wait > _MAX_WAIT:
+                again = f"try again in {requested_wait:.0f} s, as it asks"
+                raise SourceError(url, f"{failure}; {again}")
         times = f"tried {self.settings.attempts} times"
         raise SourceError(url, f"{failure} ({times}); try again later")
+
+    def _before(self, end: float, chunks: Iterable[bytes], url: str) -> Iterator[bytes]:
+        """Yield the body as it is received. Raises SourceError after a monotonic time."""
+        for chunk in chunks:
+            if time.monotonic() > end:
+                reason = f"the whole answer took longer than {self.settings.deadline:g} s"
+                raise SourceError(url, f"{reason}; try again later")
+            yield chunk
 
     def _check_status(self, response: "httpx.Response", url: str) -> None:
         """Return if the response is successful.
@@ -412,23 +415,26 @@ class Transport:
         if self._stopped.is_set():
             raise SourceError(url, "reading was stopped")
 
-    def _client(self) -> "tuple[httpx.Client, BoundedBackend]":
-        from snapshots.sources.network import bounded_client
+    def _client(self) -> "httpx.Client":
+        import httpx
+
+        from snapshots.sources.network import BoundedTransport
 
         with self._lock:
             if self._http is None:
-                self._http = bounded_client(
-                    self._boundary,
+                client = httpx.Client(
+                    transport=BoundedTransport(
+                        self._boundary, max_connections=self.settings.workers
+                    ),
                     follow_redirects=True,
                     max_redirects=_MAX_REDIRECTS,
                     timeout=self.settings.timeout,
-                    max_connections=self.settings.workers,
                     headers={
                         "Accept-Encoding": "gzip",
                         "User-Agent": importer_name().replace(" ", "/"),
                     },
                 )
-                self._open.enter_context(self._http[0])
+                self._http = self._open.enter_context(client)
             return self._http
 
     def _body_store(self) -> downloads.Store:

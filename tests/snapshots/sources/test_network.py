@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 
 from snapshots.errors import SourceError
 from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, kind_of
-from snapshots.sources.network import BoundedBackend, DeadlineExceeded, bounded_client
+from snapshots.sources.network import BoundedTransport
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import S3Access
 from snapshots.sources.transport import Transport
@@ -37,7 +37,7 @@ from tests.snapshots.sources.readings import QUICK, snapshots
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
-Connected = tuple[Server, httpx.Client, BoundedBackend]
+Connected = tuple[Server, httpx.Client]
 
 
 def contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
@@ -69,26 +69,30 @@ def contexts(folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
 
 @pytest.fixture(params=["http", "https"])
 def connected(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Connected]:
-    """Return a server, a client that trusts it, and the client's network backend."""
+    """Return a server, and a client that trusts it."""
     of_server, of_client = contexts(tmp_path)
-    client, backend = bounded_client(Boundary(["127.0.0.1"]), of_client, timeout=5)
+    client = httpx.Client(transport=BoundedTransport(Boundary(["127.0.0.1"]), of_client), timeout=5)
     with serving(of_server if request.param == "https" else None) as server, client:
-        yield server, client, backend
+        yield server, client
+
+
+def bounded(boundary: Boundary) -> httpx.Client:
+    """Return a client within a boundary."""
+    return httpx.Client(transport=BoundedTransport(boundary))
 
 
 def test_responses(connected: Connected) -> None:
-    """Responses are complete with and without a deadline, over new and reused connections."""
-    server, client, backend = connected
-    server["/a"] = content(b"data" * 100_000)
+    """Responses are complete over new and reused connections; a silent server is given up."""
+    server, client = connected
+    server["/a"], server["/silent"] = content(b"data" * 100_000), silence(server)
     for _ in range(2):
         assert client.get(server.at("/a")).content == b"data" * 100_000
-        with backend.deadline(5):
-            assert client.get(server.at("/a")).content == b"data" * 100_000
+    with pytest.raises(httpx.ReadTimeout):
+        client.get(server.at("/silent"), timeout=0.2)
 
 
-def test_deadline(connected: Connected) -> None:
-    """A response has to be complete before the deadline, after which no request is sent."""
-    server, client, backend = connected
+def test_deadline(server: Server) -> None:
+    """A response has to be complete before the deadline."""
 
     def drip(request: BaseHTTPRequestHandler) -> None:
         send(request, 200, b"", {"Content-Length": "1000"})
@@ -99,24 +103,19 @@ def test_deadline(connected: Connected) -> None:
             except OSError:
                 return
 
-    server["/slow"], server["/quick"], server["/silent"] = drip, content(b"quick"), silence(server)
-    for path in ("/slow", "/silent"):
-        started = time.monotonic()
-        with backend.deadline(0.3), pytest.raises(DeadlineExceeded):
-            client.get(server.at(path))
-        assert 0.2 < time.monotonic() - started < 4
-    assert client.get(server.at("/quick")).content == b"quick"
-    with backend.deadline(5), pytest.raises(httpx.ReadTimeout):
-        client.get(server.at("/silent"), timeout=0.2)
-    server.requests.clear()
-    with backend.deadline(0), pytest.raises(DeadlineExceeded):
-        client.get(server.at("/silent"))
-    assert server.requests == []
+    server["/slow"] = drip
+    settings, started = msgspec.structs.replace(QUICK, deadline=0.3), time.monotonic()
+    with (
+        Transport(settings, Report(), [server.url]) as transport,
+        pytest.raises(SourceError, match=r"took longer than 0.3 s; try again later"),
+    ):
+        transport.read(server.at("/slow"))
+    assert 0.2 < time.monotonic() - started < 4
 
 
 def test_address_outside_the_boundary(connected: Connected) -> None:
     """No connection to such an address is opened."""
-    server, client, _ = connected
+    server, client = connected
     client.get(server.at("/a"))
     with pytest.raises(AddressRefused):
         client.get("http://169.254.169.254/latest")
@@ -128,7 +127,7 @@ def test_proxy_outside_the_boundary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "direct.example")
     hosts = {"direct.example": "169.254.0.1"}
     boundary = Boundary(["cache.example"], lambda host, _: [hosts.get(host, host)])
-    with bounded_client(boundary)[0] as client:
+    with bounded(boundary) as client:
         with pytest.raises(AddressRefused, match=r"leads to 169\.254\.169\.254"):
             client.get("http://192.0.2.1/a")
         with pytest.raises(AddressRefused, match=r"leads to direct\.example \(169\.254\.0\.1\)"):
@@ -140,13 +139,13 @@ def test_requests_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving() as proxy:
         proxy.otherwise = content(b"from the proxy")
         monkeypatch.setenv("HTTP_PROXY", proxy.url.replace("://", "://me:word@"))
-        with bounded_client(Boundary([]))[0] as client:
+        with bounded(Boundary([])) as client:
             assert client.get("http://192.0.2.1/a").content == b"from the proxy"
         assert proxy.requests == ["GET http://192.0.2.1/a"]
         assert proxy.headers[0]["Proxy-Authorization"] == "Basic bWU6d29yZA=="
     monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:9")
     with (
-        bounded_client(Boundary([]))[0] as client,
+        bounded(Boundary([])) as client,
         pytest.raises(httpx.ProxyError, match="socks5:// proxies are not supported"),
     ):
         client.get("http://192.0.2.1/a")
@@ -159,15 +158,11 @@ def boundary_of(*addresses: str) -> Boundary:
 
 def test_next_address_is_tried() -> None:
     """If the first address of a host does not respond, the next one is used."""
-    with serving() as server:
-        port = int(server.url.rpartition(":")[2])
-        backend = BoundedBackend(boundary_of("127.0.0.9", "127.0.0.1"))
-        stream = backend.connect_tcp("cache.example", port, 5)
-        try:
-            assert stream.get_extra_info("server_addr") == ("127.0.0.1", port)
-            assert stream.get_extra_info("nothing") is None
-        finally:
-            stream.close()
+    with serving() as server, bounded(boundary_of("127.0.0.9", "127.0.0.1")) as client:
+        server["/a"] = content(b"data")
+        port = server.url.rpartition(":")[2]
+        assert client.get(f"http://cache.example:{port}/a").content == b"data"
+        assert server.headers[0]["Host"] == f"cache.example:{port}"
 
 
 # -- the boundary of an import
