@@ -99,7 +99,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """URLs of buckets that are read over HTTPS: BUCKET=URL, separated by commas."""
 
     oci_user: Text = ""
-    """The user for OCI registries that require a login; empty to use Docker's logins."""
+    """The user for OCI registries that require a login."""
 
     oci_password: Text = ""
     """The password of that user, or a token."""
@@ -152,7 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Limits(max_cost=self.max_cost)
 
     def reading(self) -> ReadSettings:
-        """Return the settings of an import, including the variables of AWS and Docker.
+        """Return the settings of an import, including the variables of AWS.
 
         Raises InvalidArgument for a malformed prefix, an incomplete login, and a cache folder in
         the home of a user without one.
@@ -170,11 +170,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             s3_prefixes=prefixes,
             s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),
-            # Without a home folder, the path stays unexpanded and the file does not exist.
-            docker_config=Path(
-                os.path.expanduser(os.environ.get("DOCKER_CONFIG") or "~/.docker"),  # noqa: PTH111
-                "config.json",
-            ),
         )
 
     def recipes_tag_refs(self) -> "TagRefs":

@@ -1,12 +1,10 @@
 """Verification of an entire catalog; each finding states a remedy.
 
 Each content must have the bytes that were written, and its records the content's digest and the
-counts of its revisions. Each pair of neighbours must have as many changes as the table
-``comparisons`` says.
+counts of its revisions. The files of the history must have the bytes that were written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from functools import partial
 from typing import Any, get_origin
 
@@ -15,34 +13,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import CatalogTable, TableLog
+from snapshots.catalog.delta import TableLog
 from snapshots.catalog.history_tables import (
     HISTORY_TABLES,
     HOW_TO_MEND,
     HistoryTables,
-    are_of,
-    texts_of,
 )
 from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_mend
 from snapshots.catalog.storage import RESTORE, reason_of, translated
 from snapshots.contents import Content
 from snapshots.errors import CatalogError, NewerCatalog, NoCatalog, OlderCatalog
 from snapshots.frames.columns import list_column_of
-from snapshots.history import Pair
 from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, RevisionInfo, Spec
 from snapshots.sources.reports import Progress, Report
 from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, TABLES, split_by_cache
-from snapshots.texts import counted, short_digest, short_pair, size
+from snapshots.texts import short_digest
 from snapshots.workers import mapping
 
 # -- findings
 
-VACUUM = "'cachelog vacuum' deletes it later"
 FILL = "'cachelog upkeep' compares them"
-
-_SHOWN = 20
-"""The maximum number of pairs that are reported one by one."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -246,7 +237,6 @@ class _Verification:
             self._findings.append(Finding("revisions", reason, RESTORE))
         else:
             self._read_contents(jobs, cluster)
-            self._findings += self._unused_files()
             self._findings += self._wrong_pairs()
         history = self._catalog.history
         return Verified(
@@ -282,26 +272,8 @@ class _Verification:
                 self._findings += read.findings
                 self._progress("reading contents", self._num_contents, len(contents))
 
-    def _unused_files(self) -> Iterator[Finding]:
-        """Yield the files of contents that no row needs."""
-        with suppress(CatalogError):  # its log is broken, which is reported already
-            self._catalog.specs.refresh()
-        listed = self._catalog.specs.files
-        named = {row.digest for row in self._catalog.history.rows}
-        unused = [file for digest in listed.keys() - named for file in listed[digest]]
-        if unused:
-            taken = size(sum(file.size for file in unused))
-            reason = f"{counted(len(unused), 'file')} of contents that no row names, {taken}"
-            yield Finding("specs", reason, VACUUM, is_damage=False)
-        paths = {file.path for files in listed.values() for file in files}
-        existing = self._catalog.storage.data_files("specs", (".parquet", ".tmp"))
-        stray = [file.size for path, file in existing.items() if path not in paths]
-        if stray:
-            reason = f"{counted(len(stray), 'file')} out of use, {size(sum(stray))}"
-            yield Finding("specs", reason, VACUUM, is_damage=False)
-
     def _wrong_pairs(self) -> Iterator[Finding]:
-        """Yield the pairs that have other numbers of changes than their counts say."""
+        """Yield the damage of the tables of the history, and the number of missing pairs."""
         history = HistoryTables(self._catalog.storage)
         try:
             history.refresh()
@@ -313,51 +285,8 @@ class _Verification:
                 return
             for table in (history.table, history.changes, history.hashes):
                 table.check()
-            actual = _counts_of_pairs(history.changes)
-            missing_hashes = _num_missing_hashes(history)
         except CatalogError as error:
             yield _damage(error.reason)
-            return
-        wrong = [
-            pair
-            for pair, counts in history.counts.items()
-            if actual.get(pair, {})
-            != _without_zeros(
-                added=counts.specs_added,
-                removed=counts.specs_removed,
-                changed=counts.specs_changed,
-            )
-        ]
-        for pair in wrong[:_SHOWN]:
-            reason = "its changes are not as many as comparisons says"
-            yield _damage(f"{short_pair(*pair)}: {reason}")
-        if (more := len(wrong) - _SHOWN) > 0:
-            yield _damage(f"{more:,} pairs more like the last ones")
-        if missing_hashes:
-            yield _damage(f"{missing_hashes:,} hashes that changes has are missing in hashes")
-
-
-def _counts_of_pairs(changes: CatalogTable) -> dict[Pair, dict[str, int]]:
-    """Return the numbers of changes by kind; equal rows of two imports count once."""
-    columns = "base, head, kind, count(DISTINCT hash) AS num"
-    rows = changes.query(f"SELECT {columns} FROM changes GROUP BY base, head, kind")  # noqa: S608
-    actual: dict[Pair, dict[str, int]] = {}
-    for row in rows.to_pylist():
-        actual.setdefault(Pair(row["base"], row["head"]), {})[row["kind"]] = row["num"]
-    return actual
-
-
-def _num_missing_hashes(history: HistoryTables) -> int:
-    condition = "hash NOT IN (SELECT hash FROM hashes)"
-    query = f"SELECT base, head, hash FROM changes WHERE {condition}"  # noqa: S608
-    rows = history.changes.query(query, history.hashes)
-    # Rows of other pairs belong to a killed or running import.
-    missing = rows.filter(are_of(rows, texts_of(history.counts)))
-    return int(pc.count_distinct(missing["hash"]).as_py())
-
-
-def _without_zeros(**numbers: int) -> dict[str, int]:
-    return {name: number for name, number in numbers.items() if number}
 
 
 def _damage(reason: str) -> Finding:

@@ -43,6 +43,8 @@ class BoundedTransport(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; the body of the response is not read yet."""
         url = request.url
+        if url.scheme not in _PORTS:
+            raise httpx.UnsupportedProtocol(f"{url.scheme}:// is neither http:// nor https://")
         proxy = self._proxies.get(url.scheme) or self._proxies.get("all")
         if proxy is not None and not proxy_bypass(url.host):
             return self._through(proxy if "://" in proxy else f"http://{proxy}", request)

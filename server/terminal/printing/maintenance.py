@@ -27,7 +27,6 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo, revision_facts
 from snapshots.refs import series
 from snapshots.sources import lock_files
-from snapshots.sources.buildcache.reader import CacheDifference
 from snapshots.texts import counted, minute, size
 
 KEEP_LIST_FORMAT = 1
@@ -397,25 +396,4 @@ def verified_facts(verified: Verified) -> dict[str, Any]:
             {"damaged": finding.is_damage, **attributes_of(finding, "place", "reason", "advice")}
             for finding in verified.findings
         ],
-    }
-
-
-def difference_lines(difference: CacheDifference) -> Iterator[str]:
-    """Yield what is wrong with the index of a build cache, and the number of its specs."""
-    for reason in difference.reasons():
-        yield f"{styles.removed('damaged')}: {difference.location}: {reason}; {_WRITE_INDEX}"
-    listed = f"{counted(difference.num_specs, 'spec')} listed"
-    yield f"{listed}, as the cache has them" if difference.is_sound else listed
-
-
-_WRITE_INDEX = "'spack buildcache update-index' writes it again"
-
-
-def difference_facts(difference: CacheDifference) -> dict[str, Any]:
-    """Return the same in its JSON form, with the hashes."""
-    return {
-        "sound": difference.is_sound,
-        **attributes_of(difference, "location", "num_specs"),
-        "unlisted": sorted(difference.unlisted),
-        "gone": sorted(difference.gone),
     }

@@ -1,7 +1,7 @@
 """Rule files in TOML: all faults are reported, each with its line and key.
 
-``tomllib`` does not report the lines of keys. In a text that it accepts, a line that starts like a
-key or a table header is one, unless it is inside a multi-line string.
+``tomllib`` does not report the lines of keys. The lines of rules and keys are found by their
+beginnings, which may be misled by a text of several lines.
 """
 
 import re
@@ -17,61 +17,22 @@ from snapshots.sources import lock_files
 from snapshots.sources.inputs import read_regular
 from snapshots.texts import quoted
 
-_PART = r"""(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[\w-]++)"""
-_STATEMENT = re.compile(
-    rf"[ \t]*(?P<head>\[\[?)?[ \t]*(?P<names>{_PART}(?:[ \t]*\.[ \t]*{_PART})*+)[ \t]*"
-    r"(?(head)\]\]?[ \t]*(?:\#|\r?$)|=)"
-)
-"""The start of a line that sets a key, or a line that is a table header.
-
-The last list in a list of lists, without a comma behind it, looks like a header; no rule has one.
-"""
-
-_UP_TO_TEXT = re.compile(
-    r"""(?:[^"'#]|"(?!"")(?:[^"\\]|\\.)*+"|'(?!'')[^']*+')*+(?P<opens>\"{3}|'{3})?"""
-)
-"""The text before a multi-line string, and the quotes that open it, if there is one."""
+_STATEMENT = re.compile(r"""\s*(?P<head>\[*)\s*["']?(?P<name>[\w-]+)[^=]*(?:=|\]\s*(?:#.*)?$)""")
 
 Place = tuple[int, str | None]
-"""The index of a table in an array of tables, -1 for none, and a key; None for its header."""
+"""The index of a table in an array, -1 before the first, and a key; None for its header."""
 
 
 def lines_of(text: str, array: str) -> dict[Place, int]:
-    """Return the line, from 1, of each table in an array of tables and of each of its keys.
-
-    Keys outside the array have the index -1. The text must be valid TOML.
-    """
+    """Return the line, from 1, of each table in an array of tables and of each of its keys."""
     places: dict[Place, int] = {}
-    number, outside, quotes = -1, True, ""
+    number = -1
     for line, content in enumerate(text.split("\n"), 1):
-        match = None if quotes else _STATEMENT.match(content)
-        quotes = _left_open(content, quotes)
-        if match is None:
-            continue
-        names = [part.strip("\"'") for part in re.findall(_PART, match["names"])]
-        key: str | None = names[0]
-        if match["head"]:
-            outside = names[0] != array
-            number += not outside and len(names) == 1
-            if not outside:
-                key = names[1] if len(names) > 1 else None
-        places.setdefault((-1 if outside else number, key), line)
+        if match := _STATEMENT.match(content):
+            is_rule = match["head"] == "[[" and match["name"] == array
+            number += is_rule
+            places.setdefault((number, None if is_rule else match["name"]), line)
     return places
-
-
-def _left_open(line: str, quotes: str) -> str:
-    """Return the quotes of the string that is open after a line; ``quotes`` was open before it."""
-    position = 0
-    while True:
-        if quotes:
-            end = line.find(quotes, position)
-            if end < 0:
-                return quotes
-            position = end + len(quotes)
-        match = _UP_TO_TEXT.match(line, position)
-        if match is None or not match["opens"]:
-            return ""
-        quotes, position = match["opens"], match.end()
 
 
 LARGEST_FILE = 1 << 20
@@ -196,5 +157,6 @@ class _File:
 
     def _line(self, number: int, key: str | None) -> int:
         """Return the line of a key, or else of its rule, or else the first line."""
-        places = ((number, key), (number, None), (-1, key), (-1, _ARRAY))
+        outside = (place for place in self._lines if number < 0 and place[1] == key)
+        places = ((number, key), (number, None), *outside, (-1, _ARRAY))
         return next((self._lines[place] for place in places if place in self._lines), 1)

@@ -4,17 +4,16 @@ Every spec is an image with a tag ``NAME-VERSION-HASH.spack``: its config contai
 its last layer is the binary. If there is an image ``index.spack``, its layer is the index.
 
 Sources: the distribution specification of the Open Container Initiative, Spack's documentation of
-build caches in registries, RFC 9110, 11 (challenges), RFC 7617 (Basic), the token specification of
-the CNCF's distribution project (Bearer), and the documentation of Docker's own ``config.json``.
+build caches in registries, RFC 9110, 11 (challenges), RFC 7617 (Basic), and the token specification
+of the CNCF's distribution project (Bearer).
 """
 
 import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 from urllib.request import parse_http_list
 
@@ -23,7 +22,7 @@ import msgspec
 from snapshots.errors import SourceError
 from snapshots.models import SIZE_MAX, Spec
 from snapshots.sources.buildcache import layouts
-from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by, read_regular
+from snapshots.sources.inputs import AccessDenied, Missing, decode_json, named_by
 from snapshots.sources.locations import resolve
 from snapshots.sources.settings import Login, ReadSettings
 from snapshots.sources.transport import ReceivedDocument, Transport, Unauthorized
@@ -302,14 +301,11 @@ VARIABLES = "CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"
 """The variables that define a login."""
 
 _RENEWALS = 2
-_CONFIG_BYTES = 1 << 20
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - RFC 9110 names it so
 _CHALLENGE_PART = re.compile(
     rf"(?:(?P<scheme>{_TOKEN})(?: +|$))?(?:(?P<key>{_TOKEN})[ \t]*=[ \t]*(?P<value>.*))?", re.S
 )
 _BEARER_TOKEN = re.compile(r"[\x21-\x7e]{1,32768}")
-_DOCKER_HOST = re.compile(r"(?:https?://)?(?P<host>[^/]+)(?:/v[12])?/?", re.I)
-_DOCKER_HUB = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
 
 Result = TypeVar("Result")
 
@@ -337,81 +333,6 @@ def challenges(headers: Sequence[str]) -> dict[str, dict[str, str]]:
     return offered
 
 
-class Credentials(msgspec.Struct, frozen=True):
-    """The login for a host, if there is one, and its ``source``.
-
-    ``hint`` is the reason why an existing login cannot be used.
-    """
-
-    login: Login | None = None
-    source: str = ""
-    hint: str = ""
-
-
-def credentials_for(host: str, settings: ReadSettings) -> Credentials:
-    """Return the login of the settings, or else that of Docker's configuration for a host.
-
-    An error in Docker's configuration becomes a hint, as the registry may be public.
-    """
-    if settings.oci_login is not None:
-        return Credentials(settings.oci_login, VARIABLES)
-    if settings.docker_config is None:
-        return Credentials()
-    try:
-        return _docker_credentials(host, settings.docker_config)
-    except Missing:
-        return Credentials()
-    except SourceError as error:
-        return Credentials(hint=str(error))
-
-
-class _DockerLogin(msgspec.Struct):
-    auth: str | None = None
-    identitytoken: str | None = None
-
-
-class _DockerConfig(msgspec.Struct):
-    auths: dict[str, _DockerLogin] = {}
-    cred_helpers: dict[str, str] = msgspec.field(default={}, name="credHelpers")
-    creds_store: str | None = msgspec.field(default=None, name="credsStore")
-
-
-def _docker_credentials(host: str, file: Path) -> Credentials:
-    """Return the credentials in Docker's ``config.json``. Raises Missing and SourceError."""
-    location = str(file)
-    config = decode_json(read_regular(location, _CONFIG_BYTES), _DockerConfig, location)
-    if helper := _of_host(config.cred_helpers, host):
-        return Credentials(hint=_unused(location, f"credHelpers: {helper}"))
-    entry = _of_host(config.auths, host)
-    if entry is not None and entry.identitytoken:
-        return Credentials(hint=_unused(location, "identitytoken"))
-    if entry is None or not entry.auth:
-        store = config.creds_store
-        return Credentials(hint=_unused(location, f"credsStore: {store}") if store else "")
-    try:
-        text = base64.b64decode(entry.auth, validate=True).decode()
-    except ValueError:  # not base64, not ASCII, or not UTF-8
-        raise SourceError(location, f"its login for {host} is not base64") from None
-    user, colon, password = text.rstrip("\0").partition(":")
-    if not colon:
-        raise SourceError(location, f"its login for {host} is not USER:PASSWORD")
-    return Credentials(Login(user, password), location)
-
-
-def _of_host(entries: Mapping[str, Any], host: str) -> Any:
-    """Return the entry for a host in Docker's configuration, whose key may be an API URL."""
-    names = _DOCKER_HUB if host in _DOCKER_HUB else {host}
-    for key, entry in entries.items():
-        match = _DOCKER_HOST.fullmatch(key)
-        if match and match["host"].lower() in names:
-            return entry
-    return None
-
-
-def _unused(location: str, where: str) -> str:
-    return f"{location} leaves the login to another program ({where}), which cachelog does not run"
-
-
 class Authorization:
     """The Authorization header that a registry accepts; thread-safe.
 
@@ -426,6 +347,7 @@ class Authorization:
         self._url = urlsplit(url)
         self._scope = scope
         self._transport = transport
+        self._login = transport.settings.oci_login
         self._header: str | None = None
         self._lock = Lock()
 
@@ -445,48 +367,42 @@ class Authorization:
                     self._renew(header, refusal)
         raise self.refused()
 
-    def refused(self, credentials: Credentials | None = None) -> SourceError:
+    def refused(self) -> SourceError:
         """Return the error for a registry that denies access."""
         host = self._url.netloc
-        if credentials is None:
-            credentials = credentials_for(host, self._transport.settings)
-        if credentials.login is not None:
-            reason = f"{host} does not accept the login of {credentials.source}"
+        if self._login is not None:
+            reason = f"{host} does not accept the login of {VARIABLES}"
             return SourceError(self._location, f"{reason}, or does not let it read this repository")
         reason = f"{host} has no such repository, or it is not public"
-        remedy = f"set {VARIABLES}, or log in with 'docker login {host}'"
-        hint = f" ({credentials.hint})" if credentials.hint else ""
-        return SourceError(self._location, f"{reason}: {remedy}{hint}")
+        return SourceError(self._location, f"{reason}: set {VARIABLES}")
 
     def _renew(self, sent: str | None, refusal: Unauthorized) -> None:
         """Replace the header that was ``sent``. Raises SourceError if this is impossible."""
         with self._lock:
             if sent != self._header:
                 return  # another thread has already renewed it
-            credentials = credentials_for(self._url.netloc, self._transport.settings)
             offered = challenges(refusal.challenges)
             if "bearer" in offered:
-                self._header = f"Bearer {self._token(offered['bearer'], credentials)}"
+                self._header = f"Bearer {self._token(offered['bearer'])}"
             elif "basic" not in offered:
                 schemes = ", ".join(offered) or "none"
                 reason = f"{self._url.netloc} asks for a login in a way that cachelog does not know"
                 raise SourceError(self._location, f"{reason}: {quoted(schemes)}")
-            elif credentials.login is None or self._header is not None:
-                raise self.refused(credentials)
+            elif self._login is None or self._header is not None:
+                raise self.refused()
             else:
-                self._header = _basic(credentials.login)
+                self._header = _basic(self._login)
 
-    def _token(self, parameters: Mapping[str, str], credentials: Credentials) -> str:
+    def _token(self, parameters: Mapping[str, str]) -> str:
         realm = self._checked_realm(parameters.get("realm", ""))
         named = {name: parameters[name] for name in ("service", "scope") if parameters.get(name)}
         query = dict(parse_qsl(realm.query)) | {"scope": self._scope} | named
         url = urlunsplit(realm._replace(query=urlencode(query), fragment=""))
-        login = credentials.login
-        headers = {"Authorization": _basic(login)} if login else {}
+        headers = {"Authorization": _basic(self._login)} if self._login else {}
         try:
             document = self._transport.receive(url, headers)
         except (Unauthorized, AccessDenied):
-            raise self.refused(credentials) from None
+            raise self.refused() from None
         except Missing as error:  # the token service is missing, not the registry's repository
             raise SourceError(url, error.reason) from None
         answer = decode_json(document.data, _TokenAnswer, url)

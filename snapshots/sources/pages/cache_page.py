@@ -5,11 +5,9 @@ are decoded and checked once per distinct text.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import PurePath
 from typing import Any, TypeVar
 
@@ -50,10 +48,9 @@ def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     matter = front_matter.parse(data, location, decoders=_DECODERS)
     keys = _keys(matter)
     specs = tuple(_specs(matter, keys, report))
-    if keys.meta and len(specs) == len(keys.spec_details):  # skipped specs are already reported
-        for key, stated, actual in _figures(keys.meta, specs):
-            if stated != actual:
-                report.warn(f"{location}: meta.{key} says {stated}, the specs say {actual}")
+    stated = (keys.meta or {}).get("num_specs", len(keys.spec_details))
+    if stated != len(keys.spec_details):
+        report.warn(f"{location}: meta.num_specs says {stated}, there are {len(specs)}")
     return CachePage(keys.title, _tag(matter, keys), specs, keys.synthetic is True)
 
 
@@ -127,47 +124,6 @@ def _tag(matter: FrontMatter, keys: _Keys) -> str | None:
         return check_tag(keys.categories[1])
     except InvalidArgument as error:
         raise matter.wrong("categories", error.reason) from None
-
-
-# -- the summary
-
-_LISTED = {
-    "versions": "version",
-    "compilers": "compiler",
-    "oss": "operating_system",
-    "platforms": "platform",
-    "targets": "target",
-}
-
-
-def _figures(
-    meta: Mapping[str, Any], specs: Sequence[Spec]
-) -> Iterator[tuple[str, object, object]]:
-    """Yield each figure in ``meta``: its key, its value there, and the value for the specs."""
-    by_stack: Counter[str] = Counter()
-    for stacks, number in Counter(map(attrgetter("stacks"), specs)).items():
-        for stack in stacks:
-            by_stack[stack] += number
-    if "num_specs" in meta:
-        yield "num_specs", meta["num_specs"], len(specs)
-    numbers = meta.get("num_specs_by_stack")
-    if isinstance(numbers, dict) and numbers != by_stack:
-        for stack in sorted({*numbers, *by_stack}, key=str):
-            yield f"num_specs_by_stack.{stack}", numbers.get(stack, 0), by_stack[stack]
-    actual = {key: {*map(attrgetter(field), specs)} - {None} for key, field in _LISTED.items()}
-    for key, values in (actual | {"stacks": {*by_stack}}).items():
-        listed = meta.get(key)
-        if isinstance(listed, list):
-            stated = set(map(str, listed))
-            if key == "compilers":
-                stated = {*filter(None, map(canonical_compiler, stated))}
-            yield key, _listing(stated, values), _listing(values, stated)
-
-
-def _listing(values: set[str], others: set[str]) -> str:
-    """Return the number of values, and those that the other side lacks."""
-    own = ", ".join(sorted(values - others))
-    return f"{len(values)} with {own}" if own else str(len(values))
 
 
 # -- the facts of a spec

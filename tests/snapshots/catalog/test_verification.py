@@ -16,21 +16,17 @@ from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import UnreadContent, Verified, read_content, verify
-from snapshots.changes.stored_changes import changes_to_store
 from snapshots.contents import Content, ContentRows
 from snapshots.errors import EmptyCatalog, NoCatalog
 from snapshots.models import NOTHING
 from tests.snapshots.catalog.expected_histories import TABLES, forget
-from tests.snapshots.changes.graphs import side_of
 from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day, digest_of, full_spec
 from tests.snapshots.importers import specs_of
 from tests.snapshots.removal_catalogs import (
     clean,
     drop,
-    drop_unlisted,
     flip,
     grow_old,
-    hours_ago,
     publish,
     published,
     stored,
@@ -88,35 +84,12 @@ def test_empty_catalog(catalog: Catalog) -> None:
         catalog.require_history()
 
 
-def test_files_out_of_use_are_no_damage(catalog: Catalog) -> None:
-    """They are a finding until a vacuum has run."""
-    with hours_ago():
-        drop_unlisted(catalog, "develop")
-    Path(catalog.location, "specs", ".1.tmp").write_bytes(b"half")
-    grow_old(catalog)
-    ((damaged, text),) = findings(catalog)
-    assert not damaged
-    assert "2 files out of use" in text
-    assert "'cachelog vacuum' deletes it later" in text
-    clean(catalog)
-    assert findings(catalog) == []
-
-
-def test_contents_without_a_row_are_no_damage(catalog: Catalog) -> None:
-    """A killed import leaves them behind."""
-    content = a_snapshot(specs_of(30)).content
-    SpecsTable(catalog.storage).write([ContentRows(content.digest, content.table())])
-    ((damaged, text),) = findings(catalog)
-    assert not damaged
-    assert "1 file of contents that no row names" in text
-
-
 def test_unlisted_content(catalog: Catalog) -> None:
     """It is missing until a vacuum lists it again."""
     digest = catalog.history.resolve("v1.0").digest
     table(catalog, "specs").delete(f"digest = '{digest}'")
     grow_old(catalog)
-    (damaged, text), _ = findings(catalog)
+    ((damaged, text),) = findings(catalog)
     assert damaged
     assert f"content {digest[:12]}: is missing; import the same again" in text
     assert clean(catalog).relisted == (digest,)
@@ -189,15 +162,6 @@ def replace_by_folder(catalog: Catalog) -> None:
     file.mkdir()
 
 
-def lose_changes(catalog: Catalog) -> None:
-    """Remove all changes of one pair in a valid commit."""
-    base = catalog.history.resolve("develop~1").digest
-    table(catalog, "changes").delete(f"base = '{base}'")
-
-
-OF_HASH = f"hash = '{specs_of(2)[0].hash}'"
-
-
 def break_log(catalog: Catalog) -> None:
     """Replace the last commit of the table of contents by invalid JSON."""
     commits = sorted(Path(catalog.location, "specs", "_delta_log").glob("*.json"))
@@ -222,15 +186,6 @@ def break_log(catalog: Catalog) -> None:
             lambda catalog: flip(file_of(catalog, "changes")),
             "history: .* changes/.*cachelog upkeep",
         ),
-        (lose_changes, r"history: .*\.\..*: its changes are not as many .*; 'cachelog upkeep'"),
-        (
-            lambda catalog: table(catalog, "changes").delete(f"{OF_HASH} AND kind = 'added'"),
-            "history: .*: its changes are not as many as comparisons says",
-        ),
-        (
-            lambda catalog: table(catalog, "hashes").delete(OF_HASH),
-            "history: 1 hashes that changes",
-        ),
         (break_log, r"log of specs: .*\d+.json is not a commit of a Delta table; restore it"),
         (lambda catalog: file_of(catalog, "revisions").unlink(), "revisions: .*No such.*; restore"),
     ],
@@ -245,18 +200,6 @@ def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: st
     assert all(text.count("; 'cachelog upkeep'") <= 1 for text in texts)
 
 
-def test_additional_rows_of_changes_are_no_damage(catalog: Catalog) -> None:
-    """Pairs that comparisons does not list do not count; compacted duplicate rows count once."""
-    catalog.changes.changes.append(
-        changes_to_store(side_of([]), side_of([a_spec("of no revision")])).rows
-    )
-    stored_pair = changes_to_store(*map(catalog.reader().side, catalog.history.pairs[0]))
-    catalog.changes.changes.append(stored_pair.rows)
-    catalog.keep([stored_pair])
-    table(catalog, "changes").optimize.compact()
-    assert verify(catalog.location).is_sound
-
-
 def test_advice_repairs_the_damage(catalog: Catalog) -> None:
     """The revisions of a wrong content are removed, and imported again."""
     write_other_content(catalog)
@@ -266,15 +209,6 @@ def test_advice_repairs_the_damage(catalog: Catalog) -> None:
         drop(catalog, digest)
     publish(catalog, STATES - 1, STATES - 1)
     assert verify(catalog.location).is_sound
-
-
-def test_number_of_findings_is_limited(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first pairs are reported, and the number of the others."""
-    monkeypatch.setattr("snapshots.catalog.verification._SHOWN", 2)
-    table(catalog, "changes").delete()
-    texts = "\n".join(text for _, text in findings(catalog))
-    assert texts.count("its changes are not as many") == 2
-    assert "3 pairs more" in texts
 
 
 # -- one content

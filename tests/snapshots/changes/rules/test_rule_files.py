@@ -1,20 +1,16 @@
 """Files of rules: parsed rules, errors with their lines, and the lines of statements."""
 
 import json
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec import UNSET
 
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules.measures import RuleScope
 from snapshots.changes.rules.rule_files import (
     LARGEST_FILE,
-    Place,
     lines_of,
     parse_rules,
     read_rules,
@@ -32,67 +28,18 @@ from snapshots.errors import RulesError
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import ZLIB, lock_file
 
-VALUES = st.sampled_from(
-    (
-        "3",
-        '"a # b"',
-        "'it is'",
-        '["x", "y"]',
-        '[\n  "x", # ]\n  "]",\n\n  "y"\n]',
-        '"""\na\n"]"\n"""',
-        "'''\n[[rule]]\nname = 1\n'''",
-        "{ a = 1, b = [2] }",
-        '''"it's \'\'\'"''',
-        '''"\\"\'\'\'"''',
-        """'say \"\"\" once'""",
-        "\"\"\"a ''' # b\"\"\" # '''",
-    )
-)
-NAMES = st.sampled_from(("name", "forbid", "for-each", '"a key"', "'[k]'", "d.e"))
-NOISE = st.lists(st.sampled_from(("", "# [[rule]]", "  # x = 1", "# don''' say")), max_size=2)
-
-
-@given(
-    tables=st.lists(st.dictionaries(NAMES, st.tuples(NOISE, VALUES), max_size=4), max_size=4),
-    before=NOISE,
-    end=st.sampled_from(("\n", "\r\n")),
-)
-def test_lines_of_statements(
-    tables: list[dict[str, tuple[list[str], str]]], before: list[str], end: str
-) -> None:
-    """The lines are found for any values, and any lines between them."""
-    lines = list(before)
-    expected: dict[Place, int] = {}
-    for number, table in enumerate(tables):
-        lines.append("[[rule]]")
-        expected[number, None] = len(lines)
-        for name, (noise, value) in table.items():
-            lines += noise
-            key = next(iter(tomllib.loads(f"{name} = 1")))
-            expected[number, key] = len(lines) + 1
-            lines += f"{name} = {value}".split("\n")
-    assert lines_of(end.join(lines), "rule") == expected
-
 
 def test_lines_by_example() -> None:
-    """Other statements have the number -1; tables within a rule are keys of it, texts are not."""
-    text = "a = 1\n[[rule]]\n[rule.x]\ny = 1\n[other]\nz = 1\n[[rule]]\nname = 2"
+    """The lines of rules and of their keys; what precedes the first rule has the number -1."""
+    text = "a = 1\n[[rule]]\n# b = 1\n 'c' = [\n  'd',\n]\n[[rule]] # [[rule]]\nname-of = 2"
     assert lines_of(text, "rule") == {
         (-1, "a"): 1,
         (0, None): 2,
-        (0, "x"): 3,
-        (0, "y"): 4,
-        (-1, "other"): 5,
-        (-1, "z"): 6,
+        (0, "c"): 4,
         (1, None): 7,
-        (1, "name"): 8,
+        (1, "name-of"): 8,
     }
-    assert lines_of("rule = [\n{},\n]\n", "rule") == {(-1, "rule"): 1}
-    lists = '[[rule]]\na = [\n  ["b"],\n]\nc = 1'
-    assert lines_of(lists, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 5}
-    for quotes in ('"""', "'''"):
-        text = f"[[rule]]\na = {quotes}\n[[rule]]\nb = 1\n{quotes} # {quotes}\nc = 1"
-        assert lines_of(text, "rule") == {(0, None): 1, (0, "a"): 2, (0, "c"): 6}
+    assert lines_of("rule = [\n{},\n]\n[rules]", "rule") == {(-1, "rule"): 1, (-1, "rules"): 4}
 
 
 GOOD = """\
