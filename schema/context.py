@@ -5,9 +5,10 @@ values.
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,17 +34,31 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
-from snapshots.errors import CachelogError, IncompleteHistory, RevisionNotFound, StackNotFound
+from snapshots.errors import (
+    CachelogError,
+    IncompleteHistory,
+    InvalidArgument,
+    RevisionNotFound,
+    StackNotFound,
+)
 from snapshots.frames import queries
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.frames.queries import UnknownName
 from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History
-from snapshots.models import LOCK_FILE, RevisionInfo, SideInfo, Source, StackInfo, is_revision
+from snapshots.models import (
+    LOCK_FILE,
+    FileInfo,
+    RevisionInfo,
+    SideInfo,
+    Source,
+    StackInfo,
+    is_revision,
+)
 from snapshots.recipes.effects import RecipesChange
 from snapshots.refs import is_exact, parse_side
-from snapshots.texts import short_digest
+from snapshots.texts import quoted, short_digest
 from snapshots.timelines.catalog_packages import CatalogPackage
 
 Value = TypeVar("Value")
@@ -111,6 +126,26 @@ class PlannedInfo(RevisionInfo, frozen=True, kw_only=True):
         return self.held
 
 
+class FileSide(RevisionInfo, frozen=True, kw_only=True):
+    """A file as a side, in the form of a revision: its ref and its tag are its path.
+
+    Its specs have to be held by the library. It has no neighbours, and its times are when it was
+    read.
+    """
+
+    @classmethod
+    def of(cls, file: FileInfo) -> Self:
+        """Return a file in this form."""
+        facts = {name: getattr(file, name) for name in RevisionInfo.__struct_fields__}
+        now = datetime.now(UTC)
+        return cls(**facts | {"tag": file.name, "taken_at": now, "published_at": now})
+
+    @property
+    def ref(self) -> str:
+        """The path of the file."""
+        return self.tag
+
+
 @dataclass
 class Context:
     """The view of the catalog for one request.
@@ -124,7 +159,8 @@ class Context:
     ``loaded`` has the values, or failures, that were loaded for the request in advance, by cache
     and key, because a value may be too large for the cache. ``answers`` are the results of history
     queries, which requests share; ``left_out`` has the revisions that some of them omit. ``masks``
-    are those of queries, by digest and query.
+    are those of queries, by digest and query. ``sides`` are those that no revision is and that this
+    process can name, by their names: files, and stacks in place of revisions.
     """
 
     catalog: Catalog
@@ -135,6 +171,7 @@ class Context:
     budget: Budget = field(default_factory=Budget)
     loaded: Mapping[tuple[Cache[Any, Any], Hashable], Any] = field(default_factory=dict)
     answers: HistoryCache | None = None
+    sides: Mapping[str, RevisionInfo] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.history: History = self.catalog.history
@@ -168,6 +205,11 @@ class Context:
             if latest is None:
                 raise RevisionNotFound("", "the catalog is empty")
             return latest
+        if ref in self.sides:
+            return self.sides[ref]
+        if parse_side(ref).is_path:
+            reason = f"{quoted(ref)} is a file, which only the command line can read"
+            raise InvalidArgument("ref", reason)
         if not is_exact(ref):
             self.is_permanent = False
         return self.history.resolve(ref)
@@ -176,8 +218,10 @@ class Context:
         """Return the revision that a ref names, or its stack; raises the errors of ``resolve``.
 
         Whether the revision has the stack is only checked when it is loaded. Paths are not accepted
-        here.
+        here, unless they are among the ``sides``.
         """
+        if text in self.sides:
+            return self.sides[text]
         words = parse_side(text)
         revision = self.resolve(words.text)
         self._refs.setdefault(short_digest(revision.digest), words.text)
@@ -217,7 +261,7 @@ class Context:
 
     def holes(self, info: RevisionInfo) -> Holes:
         """Return the specs that are missing to install a revision's specs from its cache alone."""
-        return self._loaded(self.library.holes, info.digest)
+        return self._loaded(self.library.holes, info.content)
 
     def twins(
         self, info: RevisionInfo, stack: str | None = None, package: str | None = None
@@ -225,7 +269,7 @@ class Context:
         """Return the specs of a revision, or of its stack or package, that are built more than
         once.
         """
-        return self._loaded(self.library.twins, (info.digest, stack, package))
+        return self._loaded(self.library.twins, (info.content, stack, package))
 
     def names(self, revisions: Iterable[RevisionInfo]) -> Suggestions:
         """Return the names in some revisions, for suggestions; see ``merged_names``."""

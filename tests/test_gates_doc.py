@@ -58,8 +58,8 @@ def test_example_of_rules_judges_the_demo(demo_catalog: Path, tmp_path: Path) ->
     printed = [line.split(": ")[1] for line in result.lines[1:-1] if not line.startswith(" ")]
     assert printed == names
     report = cachelog(*words, "--format", "json", catalog=demo_catalog).json
-    assert report["passed"] is (result.code == 0)
-    assert report.keys() | report["rules"][0].keys() <= {*re.findall(r"`([a-z_]+)`", TEXT)}
+    assert report["hasPassed"] is (result.code == 0)
+    assert report.keys() | report["rules"][0].keys() <= {*re.findall(r"`([A-Za-z_]+)`", TEXT)}
 
 
 def test_documented_errors_occur() -> None:

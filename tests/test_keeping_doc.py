@@ -129,7 +129,7 @@ def test_examples_of_backups_succeed(
     assert rows(Catalog("restored")) == rows(catalog)
     publish(catalog, 3, 3)
     document = cachelog(*shlex.split(backup), "--json").json
-    assert document["num_revisions"] == len(rows(catalog)) == 8
+    assert document["numRevisions"] == len(rows(catalog)) == 8
     assert cachelog(*shlex.split(verify)).code == 0
 
 

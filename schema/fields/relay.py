@@ -3,7 +3,9 @@
 https://relay.dev/graphql/connections.htm
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import Enum
 from itertools import accumulate
 from types import MappingProxyType
@@ -69,6 +71,22 @@ def order_by(
 PAGE_DEFAULT = 50
 PAGE_MAX = 1000
 
+_IS_WHOLE: ContextVar[bool] = ContextVar("is_whole", default=False)
+
+
+@contextmanager
+def whole_lists() -> Iterator[None]:
+    """Let the lists of documents that are executed in this context have any length.
+
+    They are whole unless a document limits them: for documents of this process alone.
+    """
+    token = _IS_WHOLE.set(True)
+    try:
+        yield
+    finally:
+        _IS_WHOLE.reset(token)
+
+
 _ARGUMENTS = {
     "first": (
         int | None,
@@ -93,7 +111,7 @@ class PageArguments(msgspec.Struct, frozen=True):
     def bounds(self) -> tuple[int | None, int | None]:
         """Return the numbers of items from the start and from the end; None for all."""
         if self.first is None and self.last is None:
-            return PAGE_DEFAULT, None
+            return None if _IS_WHOLE.get() else PAGE_DEFAULT, None
         return self.first, self.last
 
     def within(self, *digests: str) -> "PageArguments":
@@ -136,7 +154,7 @@ def _key_within(cursor: str | None, digests: Sequence[str]) -> str | None:
 
 def check_size(argument: str, size: int, most: int = PAGE_MAX) -> None:
     """Raise InvalidArgument for a negative size, or one of more than ``most`` items."""
-    if not 0 <= size <= most:
+    if size < 0 or (size > most and not _IS_WHOLE.get()):
         raise InvalidArgument(argument, f"{size} is not between 0 and {most}")
 
 

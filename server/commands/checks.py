@@ -22,7 +22,7 @@ UNDER = 1
 _STDIN = "-"
 
 
-@parameters.catalog_command("check")
+@parameters.catalog_command("check", has_document=True)
 def check_command(
     file: Annotated[str, argument("FILE", type=click.Path())],
     *,
@@ -140,7 +140,7 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     return locks
 
 
-@parameters.catalog_command("plan")
+@parameters.catalog_command("plan", has_document=True)
 def plan_command(
     base: Annotated[str, argument("BASE", shell_complete=complete_ref)],
     *,
@@ -166,6 +166,7 @@ def plan_command(
       available, to HEAD.
     - form: Text for the terminal, or Markdown for the comment of a pull request.
     """
+    from server.terminal.documents import print_answer
     from server.terminal.printing import plans
 
     if console.prints_json() and parameters.is_written("form"):
@@ -173,14 +174,12 @@ def plan_command(
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     with console.faults_end_with(NOT_JUDGED, catches=rules is not None):
-        planned = plans.plan(catalog, base, locks, recipes, commits)
+        opened, planned = plans.plan(catalog, base, locks, recipes, commits)
         report = None if rules is None else plans.judge_plan(rules, planned)
-        match "json" if console.prints_json() else form:
-            case "json":
-                console.print_json(plans.plan_document(planned, report))
-            case "text":
-                console.print_paged(plans.plan_lines(planned, report))
-            case "markdown":
-                click.echo(plans.plan_comment(planned, report), nl=False)
+        if form == "markdown":
+            click.echo(plans.plan_comment(planned, report), nl=False)
+        else:
+            lines = plans.plan_lines(planned, report)
+            print_answer(opened, plans.question_of(planned, locks), lines)
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

@@ -1,7 +1,6 @@
 """``cachelog diff``, ``why`` and ``notes``: changes between two revisions, and their causes."""
 
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
@@ -51,7 +50,7 @@ def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
 _DIMENSIONS = parameters.Parsed("dimensions", _dimensions)
 
 
-@parameters.catalog_command("diff")
+@parameters.catalog_command("diff", has_document=True)
 def diff_command(
     base: Base,
     head: Head,
@@ -121,21 +120,23 @@ def _diff_sides(
     binaries: bool,
 ) -> bool:
     """Print the changes between two sides; return whether there are any."""
+    from server.terminal.documents import print_answer
     from server.terminal.printing import comparisons
+    from snapshots.changes.diff import SpecChangeKind
 
-    compared = comparisons.compare(catalog, refs, **scope)
+    opened, compared = comparisons.compare(catalog, refs, **scope)
+    ask = partial(comparisons.question_of, compared)
     if dimensions is not None:
         cells = compared.coverage(dimensions)
-        document = partial(comparisons.coverage_document, compared, cells)
-        console.print_result(document, comparisons.coverage_lines(compared, cells))
+        question = ask("Coverage", by=dimensions)
+        print_answer(opened, question, comparisons.coverage_lines(compared, cells))
         return bool(cells)
     if binaries:
-        document = partial(comparisons.binaries_document, compared)
-        console.print_result(document, comparisons.binaries_lines(compared))
+        question = ask("Diff", kinds=[SpecChangeKind.CHANGED])
+        print_answer(opened, question, comparisons.binaries_lines(compared))
         return bool(compared.changes.binaries_replaced)
-    document = partial(comparisons.difference_document, compared)
-    lines = comparisons.difference_lines(compared, stat=stat)
-    console.print_result(document, lines)
+    question = ask("Diff", stat=stat)
+    print_answer(opened, question, comparisons.difference_lines(compared, stat=stat))
     return bool(len(compared.changes.specs))
 
 
@@ -154,7 +155,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -
 # -- why
 
 
-@parameters.catalog_command("why")
+@parameters.catalog_command("why", has_document=True)
 def why_command(
     base: Base,
     words: Annotated[
@@ -177,6 +178,7 @@ def why_command(
     - matching: Only specs that match this query, in Spack's spec syntax, on either side.
     - commits: Print all commits of the recipes that explain each cause, with links.
     """
+    from server.terminal.documents import print_answer
     from server.terminal.printing import comparisons
 
     refs, subject = _refs_and_subject(base, words)
@@ -188,7 +190,7 @@ def why_command(
     try:
         if subject is not None and not is_hash:
             scope["package"] = subject
-        compared = comparisons.compare(catalog, refs, **scope)
+        opened, compared = comparisons.compare(catalog, refs, **scope)
     except InvalidArgument as error:
         if subject is None or error.name != "--package":
             raise
@@ -198,17 +200,13 @@ def why_command(
     changes = compared.changes.specs
     if subject and is_hash:
         changes = comparisons.changes_of_hash(compared, subject)
-    if console.prints_json():
-        console.print_json(comparisons.causes_document(compared, changes))
-    elif subject is None:
-        causes = comparisons.rebuilds_lines(compared, all_commits=commits)
-        console.print_paged(chain(comparisons.title_lines(compared), causes))
-        if compared.explanation.why_unknown:
-            console.note(f"Some causes cannot be known: {compared.explanation.why_unknown}.")
-    elif len(changes):
-        console.print_paged(comparisons.stories_lines(compared, changes))
+    if subject is None:
+        lines = comparisons.why_lines(compared, all_commits=commits)
     else:
-        console.note("Nothing changed.")
+        lines = comparisons.stories_lines(compared, changes)
+    hash_ = changes[0].hash if is_hash else None
+    variables = {"hash": hash_, "specs": subject is not None}
+    print_answer(opened, comparisons.question_of(compared, "Why", **variables), lines)
 
 
 def _refs_and_subject(
@@ -252,7 +250,7 @@ def notes_command(
 
     if template is not None and parameters.is_written("form"):
         raise click.UsageError("--template and --format exclude each other.")
-    compared = compare(catalog, parameters.refs_or_none(base, head), **scope)
+    _, compared = compare(catalog, parameters.refs_or_none(base, head), **scope)
     text = _rendered(compared.notes(), form, template)
     if output is None:
         click.echo(text, nl=False)

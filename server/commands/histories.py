@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # -- log
 
 
-@parameters.catalog_command("log")
+@parameters.catalog_command("log", has_document=True)
 def log_command(
     subject: Annotated[str | None, argument("[PACKAGE|/HASH]", shell_complete=complete_package)],
     *,
@@ -57,10 +57,11 @@ def log_command(
     - commits: Below each entry, print the causes of rebuilds, and the commits of the recipes that
       explain them.
     """
+    from server.terminal.documents import print_answer
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
 
-    if oneline and commits and not console.prints_json():
+    if oneline and commits:
         raise click.UsageError("--oneline and --commits exclude each other.")
     if subject is not None:
         parameters.require_package_or_hash(subject)
@@ -72,15 +73,14 @@ def log_command(
     series = series or (refs.series(tag) if tag is not None else None)
     values = {"target": target, "stack": stack, "version": version}
     cell = {name: value for name, value in values.items() if value is not None}
+    if subject is not None and (tag or since) and console.prints_json():
+        raise click.UsageError("--json of a package or hash has all entries: omit --tag, --since.")
     if cell and (subject is None or subject.startswith("/") or commits):
         raise click.UsageError("--target, --stack, --version need a PACKAGE alone.")
     selection = Selection(tag=tag, since=since, limit=limit)
-    is_short = oneline and not console.prints_json()
-    log = log_of(opened, subject, series, selection, oneline=is_short, commits=commits, cell=cell)
-    if console.prints_json():
-        console.print_json(log.document())
-    elif oneline:
-        console.print_paged(log.short_lines())
+    log = log_of(opened, subject, series, selection, oneline=oneline, commits=commits, cell=cell)
+    if oneline or console.prints_json() or console.prints_query():
+        print_answer(opened, log.question, log.short_lines())
     else:
         console.print_blocks(log.blocks())
 
@@ -98,7 +98,7 @@ def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
 _KEYS = parameters.Parsed("keys", _keys)
 
 
-@parameters.catalog_command("causes")
+@parameters.catalog_command("causes", has_document=True)
 def causes_command(
     *,
     series: Series,
@@ -156,7 +156,7 @@ def fill_command(
     - jobs: Number of processes that compare; each takes up to 500 MB for contents of 60,000 specs.
       By default 1; on a cluster, the number of cores.
     """
-    from server.terminal.printing.maintenance import filled_facts, filled_lines
+    from server.terminal.printing.maintenance import filled_lines
     from snapshots.catalog.history_queries import fill, missing_pairs
 
     opened = parameters.open_catalog(catalog)
@@ -167,7 +167,15 @@ def fill_command(
         filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)
     revisions = opened.history.select(series=series)
     imported = _import_recipes(opened, revisions, recipes) if recipes else None
-    console.print_result(lambda: filled_facts(filled, imported), filled_lines(filled, imported))
+    failed = [{"pair": pair, "reason": reason} for pair, reason in filled.failures.items()]
+    recipes_found = imported and {
+        "numRevisions": len(imported.recipes),
+        "numCommits": imported.num_commits,
+    }
+    console.print_result(
+        lambda: {"numCompared": filled.num_made, "failed": failed, "recipes": recipes_found},
+        filled_lines(filled, imported),
+    )
     for reason in dict.fromkeys(filled.failures.values()):
         console.note(f"not compared: {reason}")
     if filled.failures:
@@ -202,7 +210,7 @@ def _import_recipes(
 # -- recipes
 
 
-@parameters.catalog_command("recipes")
+@parameters.catalog_command("recipes", has_document=True)
 def recipes_command(
     ref: Annotated[str, argument("REVISION", shell_complete=complete_ref)],
     *,
@@ -221,9 +229,8 @@ def recipes_command(
     - commit: The commit that its specs were concretized with. By default that of a ref with the
       name of the tag, or the last one before the time of the revision.
     """
-    from server.settings import settings_from
-    from server.terminal.printing.commits import recipes_facts, recipes_lines
-    from snapshots.recipes.commits import links_of
+    from server.terminal.documents import Question, print_answer
+    from server.terminal.printing.commits import recipes_lines
 
     opened = parameters.open_catalog(catalog)
     revision = opened.history.resolve(ref)
@@ -234,17 +241,14 @@ def recipes_command(
     if location is not None and (commit is not None or (recipes and known is None)):
         _import_recipes(opened, [revision], location, commit)
         known = opened.catalog.recipes.of(revision)
-    repository = known.repository if known is not None else ""
-    links = links_of(settings_from(os.environ).recipes_url, repository)
-    facts = console.attributes_of(revision, "ref", "tag", "digest")
-    document = facts | {"recipes": recipes_facts(known, links)}
-    console.print_result(lambda: document, recipes_lines(revision, known))
+    question = Question("Recipes", {"ref": revision.ref})
+    print_answer(opened, question, recipes_lines(revision, known))
 
 
 # -- blame
 
 
-@parameters.catalog_command("blame")
+@parameters.catalog_command("blame", has_document=True)
 def blame_command(
     subject: Annotated[str, argument("PACKAGE|/HASH", shell_complete=complete_package)],
     *,
@@ -262,10 +266,14 @@ def blame_command(
       most revisions.
     - limit: Print only the N newest rebuilds. By default all are printed.
     """
-    from server.terminal.printing.commits import blame_facts, blame_lines, blamed
+    from server.terminal.documents import Question, print_answer
+    from server.terminal.printing.commits import blame_lines, blamed
 
     parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
     series = opened.series_or_main(series)
     entries = blamed(opened, subject, series, limit)
-    console.print_result(lambda: blame_facts(subject, entries), blame_lines(entries, series))
+    if subject.startswith("/") and (console.prints_json() or console.prints_query()):
+        raise click.UsageError("--json is for a PACKAGE: 'cachelog why BASE..HEAD /HASH --json'.")
+    question = Question("Blame", {"series": series, "package": subject, "first": limit})
+    print_answer(opened, question, blame_lines(entries, series))

@@ -179,14 +179,8 @@ class ImportRun:
         self._print_remarks()
         for failure in notifier.failures:
             console.note(f"warning: {failure}")
-        notified = [
-            {
-                **console.attributes_of(notification.revision, "ref", "tag", "digest"),
-                **console.attributes_of(notification, "receiver", "delivery", "attempts", "reason"),
-            }
-            for notification in notifier.notifications
-        ]
-        done = publication_facts(self._publications, self._report) | {"notifications": notified}
+        done = publication_facts(self._publications, self._report)
+        done["notifications"] = notifier.notifications
         console.print_result(lambda: done, publication_lines(self._publications))
 
     def _print_remarks(self) -> None:

@@ -13,19 +13,20 @@ from snapshots.texts import counted
 # -- lists
 
 
-@parameters.catalog_command("revisions", parameters.WIDTH)
+@parameters.catalog_command("revisions", parameters.WIDTH, has_document=True)
 def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
     """List the published revisions, newest first.
 
     - tag: List only the revisions of this tag.
     - limit: List only the N newest.
     """
-    from server.terminal.printing.listings import listed_facts, revision_lines
-    from snapshots.catalog.catalog import Catalog
+    from server.terminal.catalogs import OpenedCatalog
+    from server.terminal.documents import Question, print_answer
+    from server.terminal.printing.listings import revision_lines
 
-    opened = Catalog(catalog)
-    opened.refresh()
-    history = opened.history
+    opened = OpenedCatalog.at(catalog)
+    opened.catalog.refresh()
+    history = opened.catalog.history
     if tag is not None and history.revisions:
         history.require_tag(tag)
     revisions = (history.revisions if tag is None else history.of_tag(tag))[:limit]
@@ -35,28 +36,22 @@ def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
             "or with synthetic data by 'cachelog demo'."
         )
         return
-    console.print_result(
-        lambda: [listed_facts(revision, history) for revision in revisions],
-        revision_lines(revisions, history),
-    )
+    question = Question("Revisions", {"tag": tag, "first": limit})
+    print_answer(opened, question, revision_lines(revisions, history))
 
 
-@parameters.catalog_command("tags", parameters.WIDTH)
-def tags_command(*, limit: Limit, catalog: str) -> None:
-    """List the tags, and the newest revision of each.
+@parameters.catalog_command("tags", parameters.WIDTH, has_document=True)
+def tags_command(*, catalog: str) -> None:
+    """List the tags, and the newest revision of each."""
+    from server.terminal.documents import Question, print_answer
+    from server.terminal.printing.listings import tag_lines
 
-    - limit: Only the first N.
-    """
-    from server.terminal.printing.listings import tag_facts, tag_lines
-    from snapshots.catalog.catalog import Catalog
-
-    history = Catalog(catalog).require_history()
-    tags = history.tags[:limit]
-    lines = tag_lines(history, tags)
-    console.print_result(lambda: tag_facts(history, tags), lines)
+    opened = parameters.open_catalog(catalog)
+    lines = tag_lines(opened.history, opened.history.tags)
+    print_answer(opened, Question("Tags", {}), lines)
 
 
-@parameters.catalog_command("packages")
+@parameters.catalog_command("packages", has_document=True)
 def packages_command(
     ref: Ref, *, stack: Stack, search: Annotated[str | None, option(metavar="TEXT")], catalog: str
 ) -> None:
@@ -68,6 +63,7 @@ def packages_command(
     - stack: List only packages in this stack.
     - search: List only packages whose name contains this text; case is ignored.
     """
+    from server.terminal.documents import Question, print_answer
     from server.terminal.printing.layout import table
     from server.terminal.printing.listings import PACKAGE_COLUMNS, package_listing, place_title
     from snapshots.frames.suggestions import require_names
@@ -80,13 +76,14 @@ def packages_command(
     if not packages and not console.prints_json():
         console.note(f"No package of {place_title(revision, None)} matches.")
         return
-    document = {"revision": revision, "stack": stack, "search": search, "packages": packages}
+    stacks = None if stack is None else [stack]
+    variables = {"ref": revision.ref, "stacks": stacks, "search": search}
     total = f"{counted(len(packages), 'package')} in {place_title(revision, stack)}"
     lines = chain(table(packages, PACKAGE_COLUMNS), () if ref else [total])
-    console.print_result(lambda: document, lines)
+    print_answer(opened, Question("Packages", variables), lines)
 
 
-@parameters.catalog_command("stacks")
+@parameters.catalog_command("stacks", has_document=True)
 def stacks_command(ref: Ref, *, catalog: str) -> None:
     """List the stacks of a revision, by name.
 
@@ -94,8 +91,9 @@ def stacks_command(ref: Ref, *, catalog: str) -> None:
 
     - ref: The revision: {REF}. By default {LATEST}.
     """
+    from server.terminal.documents import Question, print_answer
     from server.terminal.printing.layout import table
-    from server.terminal.printing.listings import STACK_COLUMNS, stack_facts, stack_listing
+    from server.terminal.printing.listings import STACK_COLUMNS, stack_listing
     from snapshots.refs import title
 
     opened = parameters.open_catalog(catalog)
@@ -104,16 +102,15 @@ def stacks_command(ref: Ref, *, catalog: str) -> None:
     if not stacks and not console.prints_json():
         console.note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
         return
-    document = {"revision": revision, "stacks": stack_facts(revision, stacks)}
     total = f"{counted(len(stacks), 'stack')} in {title(revision)}"
     lines = chain(table(stacks, STACK_COLUMNS), () if ref else [total])
-    console.print_result(lambda: document, lines)
+    print_answer(opened, Question("Stacks", {"ref": revision.ref}), lines)
 
 
 # -- find
 
 
-@parameters.catalog_command("find")
+@parameters.catalog_command("find", has_document=True)
 def find_command(
     words: Annotated[tuple[str, ...], argument("[SPEC]...", shell_complete=complete_package)],
     *,
@@ -134,6 +131,7 @@ def find_command(
     - stack: Only specs in this stack.
     - limit: Print only the first N. By default all are printed.
     """
+    from server.terminal.documents import Question, print_answer, side_name
     from server.terminal.printing import listings
     from snapshots.frames.suggestions import require_names
     from snapshots.spack.query import query_of
@@ -154,25 +152,20 @@ def find_command(
         for name in unknown:
             console.note(f"In this catalog {name}.")
         return
-    document = {
-        "revision": revision,
-        "query": query,
-        "stack": stack,
-        "total": len(rows),
-        "specs": map(listings.spec_facts, specs),
-        "unknown_names": unknown,
-    }
+    stacks = None if stack is None else [stack]
+    variables = {"ref": side_name(revision), "query": query, "stacks": stacks, "first": limit}
+    question = Question("Find", variables, (revision,))
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
     total = f"{shown}{counted(len(rows), 'spec')} in {where}"
     alike = listings.same_but_for_namespace(specs)
     lines = chain.from_iterable(listings.spec_lines(spec, alike) for spec in specs)
-    console.print_result(lambda: document, chain(lines, [total]))
+    print_answer(opened, question, chain(lines, [total]))
 
 
 # -- show
 
 
-@parameters.catalog_command("show")
+@parameters.catalog_command("show", has_document=True)
 def show_command(
     words: Annotated[
         tuple[str, ...],

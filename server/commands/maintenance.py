@@ -138,7 +138,7 @@ def keep_list_command(
     if output is not None:
         write(output, "".join(lines).encode())
     if impact or console.prints_json():
-        console.print_result(report.document, report.lines())
+        console.print_result(lambda: report, report.lines())
     elif output is not None:
         console.print_text(report.summary)
     else:
@@ -192,7 +192,7 @@ def verify_command(
     - jobs: Read with up to N processes; each uses up to 400 MB for contents of 60,000 specs. By
       default 1; on a cluster, the number of cores.
     """
-    from server.terminal.printing.maintenance import verified_facts, verified_lines
+    from server.terminal.printing.maintenance import verified_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.verification import verify
 
@@ -200,7 +200,9 @@ def verify_command(
         verified = verify(catalog, jobs=jobs, cluster=cluster or None, progress=bars)
         if not verified.is_sound:
             fail(run, "; ".join(str(it) for it in verified.findings if it.is_damage))
-    console.print_result(lambda: verified_facts(verified), verified_lines(verified))
+    console.print_result(
+        lambda: {"isSound": verified.is_sound, **console.plain(verified)}, verified_lines(verified)
+    )
     if not verified.is_sound:
         raise click.exceptions.Exit(1)
 

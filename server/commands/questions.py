@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # -- holes
 
 
-@parameters.catalog_command("holes")
+@parameters.catalog_command("holes", has_document=True)
 def holes_command(ref: Ref, *, limit: Limit, catalog: str) -> None:
     """Print what is missing to install specs from a cache.
 
@@ -33,7 +33,7 @@ def holes_command(ref: Ref, *, limit: Limit, catalog: str) -> None:
 # -- twins
 
 
-@parameters.catalog_command("twins")
+@parameters.catalog_command("twins", has_document=True)
 def twins_command(
     ref: Ref,
     *,
@@ -42,7 +42,7 @@ def twins_command(
         option("--stack", metavar="NAME", multiple=True),
     ],
     package: Package,
-    limit: Annotated[int, parameters.limited(0, default=20)],
+    limit: Limit,
     catalog: str,
 ) -> None:
     """Print specs that are built more than once, and why.
@@ -52,7 +52,7 @@ def twins_command(
 
     - ref: The side: {SIDE}. By default {LATEST}.
     - stacks: Only specs in this stack (repeatable: in any of these stacks).
-    - limit: List only the first N groups.
+    - limit: List only the first N groups. By default 20, with --json all.
     """
     from server.terminal.printing.questions import print_twins
 

@@ -136,8 +136,8 @@ class _Upkeep:
 
         deleted = vacuum(self._catalog, older_than=_GRACE, progress=self._bars)
         return {
-            "num_files": sum(map(len, deleted.files.values())),
-            "num_bytes": sum(deleted.num_bytes.values()),
+            "numFiles": sum(map(len, deleted.files.values())),
+            "numBytes": sum(deleted.num_bytes.values()),
         }
 
     def prune(self, policy: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class _Upkeep:
         superfluous = (choice.revision for choice in choices if not choice.kept_by)
         remove(self._catalog, plan(self._catalog, superfluous), self._bars)
         kept = sum(bool(choice.kept_by) for choice in choices)
-        return {"num_removed": len(choices) - kept, "num_kept": kept}
+        return {"numRemoved": len(choices) - kept, "numKept": kept}
 
     def fill(self) -> dict[str, Any]:
         from snapshots.catalog.history_queries import fill, missing_pairs
@@ -160,7 +160,7 @@ class _Upkeep:
         filled = fill(self._catalog, pairs, jobs=self._jobs, progress=report)
         for reason in dict.fromkeys(filled.failures.values()):
             self.problems["history"] = f"not compared: {reason}"
-        return {"num_compared": filled.num_made, "was_damaged": self._is_history_damaged}
+        return {"numCompared": filled.num_made, "wasDamaged": self._is_history_damaged}
 
     def verify(self) -> dict[str, Any]:
         from snapshots.catalog.history_tables import HOW_TO_MEND
@@ -181,18 +181,18 @@ class _Upkeep:
         self._is_history_damaged |= len(damage) < len(found)
         if damage:
             self.problems["verify"] = "; ".join(damage)
-        return {"num_contents": verified.num_contents, "damage": damage}
+        return {"numContents": verified.num_contents, "damage": damage}
 
     def back_up(self, target: str) -> dict[str, Any]:
         from snapshots.catalog.copies import backup
 
         copied = backup(self._catalog.location, target, progress=self._bars)
-        return {"num_files": copied.num_files, "num_bytes": copied.num_bytes}
+        return {"numFiles": copied.num_files, "numBytes": copied.num_bytes}
 
     def forget(self) -> dict[str, Any]:
         from snapshots.catalog.runs import KEPT
 
-        return {"num_forgotten": self._catalog.runs.forget(self._now - KEPT)}
+        return {"numForgotten": self._catalog.runs.forget(self._now - KEPT)}
 
 
 # -- status

@@ -10,7 +10,7 @@ from typing import Self
 
 import msgspec
 
-from server.settings import Settings, settings_from
+from server.settings import settings_from
 from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, left_out, missing_pairs
@@ -41,6 +41,15 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
     catalog: Catalog
     history: History
     library: Library
+
+    @classmethod
+    def at(cls, location: str) -> Self:
+        """Return the catalog of a location, which is not read yet and need not exist."""
+        catalog = Catalog(location)
+        settings = settings_from(os.environ)
+        urls = {"recipes_url": settings.recipes_url, "public_url": settings.public_address()}
+        library = Library(catalog, **urls)
+        return cls(catalog, catalog.history, library)
 
     def revision(self, ref: str | None) -> RevisionInfo:
         """Return the revision that a ref names, by default the newest of the main series.
@@ -148,15 +157,10 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         return timeline
 
 
-def _library(catalog: Catalog, settings: Settings) -> Library:
-    return Library(catalog, recipes_url=settings.recipes_url, public_url=settings.public_address())
-
-
 def open_catalog(location: str) -> OpenedCatalog:
     """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision."""
-    catalog = Catalog(location)
-    library = _library(catalog, settings_from(os.environ))
-    return OpenedCatalog(catalog, catalog.require_history(), library)
+    opened = OpenedCatalog.at(location)
+    return msgspec.structs.replace(opened, history=opened.catalog.require_history())
 
 
 def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalog, list[SideInfo]]:
@@ -166,9 +170,8 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
     before it. If all sides are files, the catalog need not exist. Raises what ``open_catalog``
     and ``read_side`` raise.
     """
-    settings = settings_from(os.environ)
-    catalog = Catalog(location)
-    library = _library(catalog, settings)
+    opened = OpenedCatalog.at(location)
+    catalog, library, settings = opened.catalog, opened.library, settings_from(os.environ)
     load_history = cache(catalog.require_history)
     if texts is None:
         latest = load_history().latest
@@ -177,7 +180,7 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
     for words in map(parse_side, texts):
         if not words.is_path:
             _note_others(load_history(), words.text)
-    return OpenedCatalog(catalog, catalog.history, library), sides
+    return msgspec.structs.replace(opened, history=catalog.history), sides
 
 
 def open_side(location: str, text: str | None) -> tuple[OpenedCatalog, SideInfo]:

@@ -4,8 +4,10 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from enum import Enum
 from io import TextIOWrapper
 from itertools import chain, repeat
 from shutil import get_terminal_size
@@ -111,27 +113,39 @@ def _block_text(lines: Sequence[str], before: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print the result as JSON. Records become objects, and revisions ``revision_facts``."""
+    """Print a value as JSON, in the form of ``plain``."""
     import orjson
 
-    options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
-    document = orjson.dumps(value, _fields, options).decode()
+    document = orjson.dumps(plain(value), None, orjson.OPT_INDENT_2).decode()
     click.echo(_JSON_UNSEEN.sub(_json_escape, document))
 
 
-def _fields(value: Any) -> Any:
-    """Return the JSON form of a value whose type orjson does not support."""
-    from snapshots.models import SideInfo, revision_facts
+def plain(value: Any) -> Any:
+    """Return a value as plain ones, with the names and values of the API.
 
+    Records become objects with keys in ``camelCase``, enums their names, times RFC 3339.
+    """
+    from snapshots.models import SideInfo
+
+    if isinstance(value, str | int | float | None):
+        return value
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, SideInfo):
-        return revision_facts(value)
-    names = getattr(value, "__struct_fields__", None)
-    return list(value) if names is None else attributes_of(value, *names)
+        facts = {"ref": value.ref, "tagName": value.tag, "digest": value.digest}
+        return facts | {"takenAt": plain(value.taken_at)}
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if (fields := getattr(value, "__struct_fields__", None)) is not None:
+        return {_camel(name): plain(getattr(value, name)) for name in fields}
+    return list(map(plain, sorted(value) if isinstance(value, Set) else value))
 
 
-def attributes_of(record: Any, *names: str) -> dict[str, Any]:
-    """Return the named attributes of a record for JSON output; all are None without a record."""
-    return {name: None if record is None else getattr(record, name) for name in names}
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 _JSON = f"{__name__}.json"
@@ -145,6 +159,19 @@ def choose_json(ctx: click.Context, _param: click.Parameter, is_set: bool) -> No
 def prints_json() -> bool:
     """Return whether the running command prints JSON."""
     return bool(click.get_current_context().meta.get(_JSON))
+
+
+_QUERY = f"{__name__}.query"
+
+
+def choose_query(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+    """Print the document of ``--json`` instead of its answer: the callback of ``--print-query``."""
+    ctx.meta[_QUERY] = is_set
+
+
+def prints_query() -> bool:
+    """Return whether the running command prints its document."""
+    return bool(click.get_current_context().meta.get(_QUERY))
 
 
 def print_result(document: Callable[[], Any], lines: Iterable[str]) -> None:

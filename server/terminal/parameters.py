@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, is_typeddict
 import click
 
 from server.terminal import completion
-from server.terminal.console import choose_json, choose_width
+from server.terminal.console import choose_json, choose_query, choose_width
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -202,6 +202,13 @@ _CATALOG = click.Option(
 _JSON = click.Option(
     ["--json"], is_flag=True, expose_value=False, callback=choose_json, help="Print JSON."
 )
+_PRINT_QUERY = click.Option(
+    ["--print-query"],
+    is_flag=True,
+    expose_value=False,
+    callback=choose_query,
+    help="Print the GraphQL document of --json and its variables, which a server answers as well.",
+)
 WIDTH = click.Option(
     ["--width"],
     metavar="COLUMNS",
@@ -214,9 +221,15 @@ WIDTH = click.Option(
 
 
 def catalog_command(
-    name: str, *others: click.Option, has_json: bool = True, group: click.Group | None = None
+    name: str,
+    *others: click.Option,
+    has_json: bool = True,
+    has_document: bool = False,
+    group: click.Group | None = None,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Declare a command with the option ``--catalog`` and, with ``has_json``, also ``--json``.
+
+    With ``has_document``, its JSON is the answer to a GraphQL document, which --print-query prints.
 
     Annotations of the function's parameters declare the others: ``Annotated[TYPE, option(...)]``,
     or a TypedDict of such fields (a Struct would import msgspec, which takes as long as click).
@@ -238,7 +251,8 @@ def catalog_command(
                     values[of] = {field: values.pop(field) for field in kind.__annotations__}
             function(**values)
 
-        last = [*others, *([_JSON] if has_json else []), _CATALOG]
+        json = [_JSON] if has_json else []
+        last = [*others, *json, *([_PRINT_QUERY] if has_document else []), _CATALOG]
         command = click.Command(
             name, callback=run, params=[*params.values(), *last], help=about.strip()
         )

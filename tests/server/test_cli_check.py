@@ -88,8 +88,9 @@ def test_revisions_are_selected(catalog: Path, lock: Path) -> None:
     assert result.lines[1].endswith("2 of 3  1 of 2")
     assert result.lines[5].startswith("Searched v0.9.0@2025-01-05.")
     of_series = cachelog(*command, "--best", "--series", "develop", "--json", catalog=catalog).json
-    assert [revision["num_found"] for revision in of_series["best"]] == [2, 1]
-    assert of_series["revision"] == of_series["best"][0]["revision"]
+    revision = of_series["revision"]
+    assert revision["ref"].startswith("develop@2025-01-06.")
+    assert (revision["lookup"]["numFound"], revision["lookup"]["numWanted"]) == (2, 3)
 
 
 def test_standard_input_and_exit_code(catalog: Path, lock: Path, tmp_path: Path) -> None:
@@ -107,7 +108,8 @@ def test_standard_input_and_exit_code(catalog: Path, lock: Path, tmp_path: Path)
     for file in (copy / "changes").rglob("*.parquet"):
         file.write_bytes(b"")
     result = cachelog("check", lock, "--json", catalog=copy)
-    assert (result.code, result.json["is_history_known"]) == (0, False)
+    missing = result.json["revision"]["lookup"]["missing"]
+    assert (result.code, {spec["lastSeen"] for spec in missing}) == (0, {None})
     assert result.err.startswith("It is unknown when they were last there: ")
 
 

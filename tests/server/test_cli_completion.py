@@ -157,5 +157,5 @@ def test_help_version_and_options_import_no_library() -> None:
 def test_commands_import_only_used_libraries(demo_catalog: Path) -> None:
     """Those of the catalog, and none of the server."""
     variables = {"CACHELOG_CATALOG": str(demo_catalog)}
-    lines = ("revisions", "find --limit 1 --json", "diff develop-2025-01-05..develop --stat")
+    lines = ("revisions", "find --limit 1", "diff develop-2025-01-05..develop --stat")
     assert imports_of(*((line.split(), variables) for line in lines)) <= STORE

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-import orjson
 import pytest
+from strawberry.utils.str_converters import to_camel_case
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.models import SHOWN_FACTS, Spec, revision_facts
+from snapshots.models import SHOWN_FACTS, Spec
 from tests.schema.worlds import World
 from tests.server.commands import cachelog, succeed_in
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -37,10 +37,6 @@ def test_revisions_are_listed_newest_first(world: World) -> None:
 def test_tags_are_listed(world: World) -> None:
     """In the order of the catalog, with series, number of revisions and the newest one."""
     history = Catalog(world.catalog.location).require_history()
-    tags = succeed_in(world, "tags", "--json").json
-    first = {"tag": "develop", "series": "develop", "num_revisions": 2}
-    assert tags[0] == first | {"latest": revision_facts(world.newest.info)}
-    assert [tag["tag"] for tag in tags] == history.tags
     header, *rows = succeed_in(world, "tags").lines
     assert re.split("  +", header)[:4] == ["tag", "series", "revisions", "newest"]
     assert [row.split()[0] for row in rows] == history.tags
@@ -65,17 +61,16 @@ def test_packages_are_listed_by_name(small: Path) -> None:
         "hdf5     1.14           1      1       2  unknown",
         "zlib     1.10           2      2       1     10 B",
     ]
-    report = cachelog("packages", "develop", "--json", catalog=small).json
-    assert (report["revision"]["tag"], report["stack"], report["search"]) == ("develop", None, None)
-    numbers = {"num_specs": 2, "num_stacks": 1, "total_size": 10}
-    assert report["packages"][1] == {"name": "zlib", "versions": ["1.10", "1.2"], **numbers}
     assert re.match(
         r"develop@2025-01-05\.\w{8}  2025-01-07 00:00 ",
         cachelog("revisions", catalog=small).lines[1],
     )
     of_stack = cachelog("packages", "--stack", "e4s", "--json", catalog=small).json
-    assert [package["versions"] for package in of_stack["packages"]] == [["1.14"], ["1.2"]]
-    assert of_stack["stack"] == "e4s"
+    specs = [package["specs"] for package in of_stack["revision"]["packages"]["nodes"]]
+    assert [[it["value"] for it in each["facets"]["versions"]] for each in specs] == [
+        ["1.14"],
+        ["1.2"],
+    ]
 
 
 def specs_in(catalog: Path) -> list[Spec]:
@@ -86,13 +81,13 @@ def specs_in(catalog: Path) -> list[Spec]:
 
 
 def test_json_has_all_facts(demo_catalog: Path) -> None:
-    """The query, the revision, the number of specs, and all facts of each."""
+    """Each fact that the text of a spec can show."""
     spec = specs_in(demo_catalog)[0]
     document = cachelog("find", spec.name, f"/{spec.hash[:9]}", "--json", catalog=demo_catalog).json
-    assert (document["query"], document["total"]) == (f"{spec.name} /{spec.hash[:9]}", 1)
-    assert document["revision"]["tag"] == "develop"
-    facts = {name: getattr(spec, name) for name in SHOWN_FACTS if name != "dependencies"}
-    assert document["specs"] == [orjson.loads(orjson.dumps(facts)) | {"short": spec.short}]
+    (node,) = document["revision"]["specs"]["nodes"]
+    facts = {to_camel_case(name) for name in SHOWN_FACTS} - {"dependencies", "stacks"}
+    assert facts <= node.keys() | {"provides"}
+    assert (node["short"], tuple(node["stackNames"])) == (spec.short, spec.stacks)
     result = cachelog("find", f"{spec.name}@999:", catalog=demo_catalog)
     assert (result.code, result.out) == (0, "")
     assert re.fullmatch(rf"No spec in develop@\S+ matches {spec.name}@999:\.\n", result.err)
@@ -115,6 +110,7 @@ def test_unknown_name_matches_no_spec(
     assert (code, out) == (0, "")
     assert err.splitlines()[1:] == [f"In this catalog nothing is named {hint}."]
     document = cachelog("find", query, "--json", catalog=tmp_path).json
-    assert (document["specs"], document["total"]) == ([], 0)
-    assert {name["name"]: name["nearest"] for name in document["unknown_names"]} == nearest
+    specs = document["revision"]["specs"]
+    assert specs["totalCount"] == 0
+    assert {name["name"]: name["nearestNames"] for name in specs["unknownNames"]} == nearest
     assert cachelog("diff", "develop..develop", "--matching", query, catalog=tmp_path).code == 1

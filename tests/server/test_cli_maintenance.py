@@ -78,7 +78,7 @@ def test_dry_run_changes_nothing(catalog: Catalog, arguments: tuple[str, ...]) -
         return {path: path.stat().st_mtime for path in Path(catalog.location).rglob("*")}
 
     before = times()
-    assert run(catalog, *arguments, "--dry-run", "--json").json["dry_run"] is True
+    assert run(catalog, *arguments, "--dry-run", "--json").json["dryRun"] is True
     text = run(catalog, *arguments, "--dry-run").out
     assert "would be removed" in text or arguments == ("vacuum",)
     assert times() == before
@@ -96,8 +96,8 @@ def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
     assert days(catalog) == [2, 3]
     assert run(catalog, "prune", "--keep", "2 last").lines[-1] == "nothing to remove"
     report = run(catalog, "prune", "--keep", "1 last", "--json").json
-    assert [revision["tag"] for revision in report["removed"]] == ["develop"]
-    remaining = [(revision["tag"], revision["kept_by"]) for revision in report["kept"]]
+    assert [revision["tagName"] for revision in report["revisions"]] == ["develop"]
+    remaining = [(kept["revision"]["tagName"], kept["keptBy"]) for kept in report["kept"]]
     assert remaining == [("develop", ["1 last"]), ("v1.0", ["1 last"])]
 
 
@@ -131,7 +131,7 @@ def test_verify_reports_damaged_content(catalog: Catalog) -> None:
     result = run(catalog, "verify")
     assert result.lines == ["4 contents of 5 revisions read, 46 specs: no damage found"]
     report = run(catalog, "verify", "--json").json
-    assert (report["sound"], report["findings"], report["num_pairs"]) == (True, [], 5)
+    assert (report["isSound"], report["findings"], report["numPairs"]) == (True, [], 5)
     digest = damage(catalog, "develop")
     result = run(catalog, "verify", code=1)
     assert result.lines[0].startswith(f"damaged: content {digest[:12]}: ")
@@ -139,8 +139,8 @@ def test_verify_reports_damaged_content(catalog: Catalog) -> None:
     assert result.lines[1] == "4 contents of 5 revisions read, 33 specs: 1 damage found"
     report = run(catalog, "verify", "--json", code=1).json
     (finding,) = report["findings"]
-    assert (report["sound"], finding["damaged"]) == (False, True)
-    assert finding.keys() == {"damaged", "place", "reason", "advice"}
+    assert (report["isSound"], finding["isDamage"]) == (False, True)
+    assert finding.keys() == {"isDamage", "place", "reason", "advice"}
     run(catalog, "remove", "develop~1", err="warning: new neighbours were not compared yet: ")
     pages = Path(catalog.location).parent / "_cache"
     write_page(pages, page())
@@ -162,7 +162,7 @@ def test_backup_counts_copied_and_removed_files(catalog: Catalog, tmp_path: Path
     second = run(catalog, "backup", target)
     assert re.fullmatch(r"\d+ files? removed, out of use", second.lines[1])
     report = cachelog("restore", target, "--json", catalog=str(tmp_path / "again")).json
-    assert (report["num_revisions"], report["num_removed"]) == (4, 0)
+    assert (report["numRevisions"], report["numRemoved"]) == (4, 0)
     error = fail("restore", target, catalog=catalog.location)
     assert "there is a catalog already; move it away" in error
 
@@ -176,10 +176,10 @@ def test_history_fill_computes_missing_changes(tmp_path: Path) -> None:
     first = states("ab")[0].content.digest
     content = (location / "specs" / f"digest={first}").rename(tmp_path / "away")
     result = succeed("history", "fill", "--series", "vX.Y.Z", "--json", catalog=location)
-    assert result.json == {"num_compared": 1, "failed": []}
+    assert result.json == {"numCompared": 1, "failed": [], "recipes": None}
     result = cachelog("history", "fill", "--json", catalog=location)
-    assert (result.code, result.json["num_compared"]) == (1, 1)
-    assert all(first in (pair["base"], pair["head"]) for pair in result.json["failed"])
+    assert (result.code, result.json["numCompared"]) == (1, 1)
+    assert all(first in failed["pair"].values() for failed in result.json["failed"])
     assert result.err.count("not compared: catalog ") == 1
     assert "is missing; import the same again" in result.err
     assert cachelog("history", "fill", catalog=location).out == "2 pairs could not be compared\n"

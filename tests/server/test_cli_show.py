@@ -1,13 +1,13 @@
 """``cachelog show`` and ``log``: facts and histories of revisions, packages and specs."""
 
+import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.models import SHOWN_FACTS, revision_facts
+from snapshots.models import SHOWN_FACTS
 from tests.server.commands import cachelog, fail, run_in, succeed_in
 from tests.server.known_catalogs import (
     CMAKE,
@@ -32,11 +32,11 @@ def copy(world: KnownCatalog, tmp_path: Path) -> KnownCatalog:
     return world._replace(catalog=copied(Path(world.catalog.location), tmp_path / "catalog"))
 
 
-def facts_at(world: KnownCatalog, number: int, tag: str = "develop") -> dict[str, Any]:
-    """Return the facts of the revision of a day."""
+def ref_at(world: KnownCatalog, number: int, tag: str = "develop") -> str:
+    """Return the ref of the revision of a day."""
     revision = world.past.history.at(tag, day(number))
     assert revision
-    return revision_facts(revision)
+    return revision.ref
 
 
 def without_tables(world: KnownCatalog, *others: str) -> None:
@@ -54,12 +54,13 @@ def labelled(lines: list[str]) -> dict[str, str]:
 def test_package_has_its_timeline(world: KnownCatalog) -> None:
     """Its specs in the revision, and its timeline in the series."""
     report = succeed_in(world, "show", "develop@2025-01-07", "hdf5", "--json").json
-    assert report["revision"] == facts_at(world, 2)
-    assert (report["package"], report["num_specs"], report["total_size"]) == ("hdf5", 1, 2048)
-    assert report["versions"] == [{"value": "1.14", "num_specs": 1}]
-    seen = (facts_at(world, 1), facts_at(world, 5))
-    assert (report["first_seen"], report["last_seen"]) == seen
-    assert (report["num_entries"], report["last_change"]["kind"]) == (3, "builds_changed")
+    package, past = (report[part]["package"] for part in ("revision", "series"))
+    assert report["revision"]["ref"] == ref_at(world, 2)
+    assert (package["numSpecs"], package["totalSize"], package["versions"]) == (1, 2048, ["1.14"])
+    seen = ({"ref": ref_at(world, 1)}, {"ref": ref_at(world, 5)})
+    assert (past["firstSeen"], past["lastSeen"]) == seen
+    (newest,) = past["entries"]["nodes"]
+    assert (past["entries"]["totalCount"], newest["kind"]) == (3, "BUILDS_CHANGED")
 
 
 def test_name_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:
@@ -68,7 +69,7 @@ def test_name_missing_from_a_revision_is_an_error(world: KnownCatalog) -> None:
     assert "does not have 'cmake'; it was removed in develop@2025-01-08." in error
     assert ", it is back in develop@2025-01-09." in error
     report = succeed_in(world, "show", "v0.1", f"/{ZLIB.hash[:5]}", "--json").json
-    assert report["revision"] == facts_at(world, 3, "v0.1")
+    assert report["spec"]["revision"] == {"ref": ref_at(world, 3, "v0.1")}
     error = fail("show", "v0.1", f"/{CMAKE.hash[:7]}", catalog=world.catalog.location)
     assert f"has none that begins with '{CMAKE.hash[:7]}'" in error
 
@@ -77,21 +78,15 @@ def test_removed_package_is_shown_as_last_seen(tmp_path: Path) -> None:
     """It is shown as of the last revision that has it, with the revision that removed it."""
     catalog = Catalog(str(tmp_path))
     catalog.publish([a_snapshot([ZLIB, HDF5][: 2 - n], "main", day(n)) for n in range(2)])
-    report = cachelog("show", HDF5.name, "--json", catalog=catalog.location).json
     removed = catalog.require_history().of_series("main")[0]
-    assert report["gone_in"] == revision_facts(removed)
     texts = labelled(cachelog("show", HDF5.name, catalog=catalog.location).lines[1:])
     assert texts["Removed in"] == removed.ref
 
 
 def test_all_facts_of_a_spec_are_shown(world: KnownCatalog) -> None:
     """As in the newest revision that has the spec; each fact has a line of text."""
-    report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
-    assert report["revision"] == facts_at(world, 5)
-    for name in SHOWN_FACTS:
-        if name != "dependencies":
-            value = getattr(HDF5, name)
-            assert report["spec"][name] == (list(value) if isinstance(value, tuple) else value)
+    report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json["spec"]
+    assert report["revision"] == {"ref": ref_at(world, 5)}
     texts = labelled(succeed_in(world, "show", f"/{HDF5.hash[:8]}").lines)
     assert set(texts) >= {
         fact.label or name.replace("_", " ").capitalize()
@@ -104,14 +99,10 @@ def test_all_facts_of_a_spec_are_shown(world: KnownCatalog) -> None:
 
 def test_dependencies_and_dependents_are_shown(world: KnownCatalog) -> None:
     """Its dependencies, in the revision or not, and its dependents."""
-    report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json
-    edge = {"types": ["link"], "virtuals": [], "external_path": None}
-    zlib = {"name": "zlib", "version": "1.2", "hash": ZLIB.hash, "is_in_revision": True}
-    assert report["dependencies"][0] == zlib | edge
-    assert [node["is_in_revision"] for node in report["dependencies"]] == [True, False]
-    assert report["dependents"] == []
-    dependents = succeed_in(world, "show", f"/{ZLIB.hash}", "--json").json["dependents"]
-    assert dependents == [{"name": "hdf5", "version": "1.14", "hash": HDF5.hash}]
+    report = succeed_in(world, "show", f"/{HDF5.hash}", "--json").json["spec"]
+    specs = [edge["node"]["spec"] for edge in report["dependencies"]["edges"]]
+    assert specs == [{"hash": ZLIB.hash}, None]
+    assert report["dependents"]["nodes"] == []
     lines = succeed_in(world, "show", f"/{HDF5.hash}").lines
     assert f"  /{ZLIB.hash} zlib@1.2 (link)" in lines
     assert f"  /{hash_of('gcc')} gcc (link, not in the revision)" in lines
@@ -121,23 +112,26 @@ def test_dependencies_and_dependents_are_shown(world: KnownCatalog) -> None:
 
 def test_log_of_each_subject(world: KnownCatalog) -> None:
     """Entries of changed revisions for a package; spans for a hash or a part of a package."""
-    log = succeed_in(world, "log", "zlib", "--json").json
+    log = succeed_in(world, "log", "zlib", "--json").json["series"]["package"]
     expected = world.past.package_timeline("zlib", "develop")
     assert expected is not None
-    assert log["first_seen"] == revision_facts(expected.first_seen)
-    assert log["num_entries"] == len(expected.entries)
-    newest = log["entries"][0]
-    assert (newest["revision"], newest["base"]) == (facts_at(world, 5), facts_at(world, 4))
-    assert (newest["kind"], newest["versions_added"]) == ("downgraded", ["1.2"])
-    log = succeed_in(world, "log", f"/{CMAKE.hash[:9]}", "--json").json
+    assert log["firstSeen"] == {"ref": expected.first_seen.ref}
+    assert log["entries"]["totalCount"] == len(expected.entries)
+    newest = log["entries"]["nodes"][0]
+    assert newest["revision"]["ref"] == ref_at(world, 5)
+    assert newest["comparison"] == {"base": {"ref": ref_at(world, 4)}}
+    assert (newest["kind"], newest["versionsAdded"]) == ("DOWNGRADED", ["1.2"])
+    log = succeed_in(world, "log", f"/{CMAKE.hash[:9]}", "--json").json["hash"]
     assert [log[key] for key in ("hash", "name", "version")] == [CMAKE.hash, "cmake", "3.30"]
-    span, first = log["spans"][0], facts_at(world, 2)
-    assert (span["first"], span["last"], span["gone_in"]) == (first, first, facts_at(world, 3))
-    assert [entry["kind"] for entry in log["entries"]] == ["came", "went", "came"]
-    log = succeed_in(world, "log", "cmake", "--stack", "tools", "--json").json
-    assert [log[key] for key in ("package", "stack", "target")] == ["cmake", "tools", None]
-    assert [span["reasons"] for span in log["spans"]] == [{"package_gone": 1}, {}]
-    assert [spec["hash"] for spec in log["nearest"]] == [CMAKE.hash]
+    span, first = log["spans"][0], {"ref": ref_at(world, 2)}
+    gone_in = {"ref": ref_at(world, 3)}
+    assert (span["first"], span["last"], span["goneIn"]) == (first, first, gone_in)
+    short = succeed_in(world, "log", f"/{CMAKE.hash[:9]}", "--oneline").lines[-3:]
+    assert [line.split(": ")[1][:3] for line in short] == ["+ a", "- r", "+ a"]
+    log = succeed_in(world, "log", "cmake", "--stack", "tools", "--json").json["package"]
+    reasons = [span["reasons"] for span in log["availability"][0]["spans"]]
+    assert reasons == [[{"reason": "PACKAGE_GONE", "numSpecs": 1}], []]
+    assert [spec["hash"] for spec in log["nearestSpecs"]] == [CMAKE.hash]
     assert "vX.Y.Z: never" in succeed_in(world, "log", "zlib", "--version", "1.3").lines
     larger = succeed_in(world, "log", "hdf5", "--target", "x86_64_v3", "--series", "vX.Y.Z").out
     assert "still available" in larger
@@ -152,33 +146,40 @@ def test_log_of_each_subject(world: KnownCatalog) -> None:
 
 def test_filters_restrict_entries(world: KnownCatalog) -> None:
     """By tag, time and number, for each kind of log."""
-    log = succeed_in(world, "log", "--tag", "v0.1", "--json").json
-    assert [entry["revision"]["tag"] for entry in log["entries"]] == ["v0.1"]
-    assert (log["series"], log["num_revisions"]) == ("vX.Y.Z", 3)
+    log = succeed_in(world, "log", "--tag", "v0.1", "--json").json["revisions"]
+    assert [entry["ref"] for entry in log["nodes"]] == [ref_at(world, 3, "v0.1")]
     for subject in ((), (f"/{ZLIB.hash}",)):
-        every = succeed_in(world, "log", *subject, "--json").json["entries"]
-        since = [entry for entry in every if entry["revision"]["taken_at"] >= "2025-01-09"]
+        every = entries_of(world, *subject)
+        since = [line for line in every if line.split("@")[1] >= "2025-01-09"]
         for options, entries in (("-n 1", every[:1]), ("--since 2025-01-09", since)):
-            log = succeed_in(world, "log", *subject, "--json", *options.split()).json
-            assert log["entries"] == entries
-    assert succeed_in(world, "log", "--json", "--since", "1 week ago").json["entries"] == []
-    log = succeed_in(world, "log", f"/{ZLIB.hash}", "--series", "vX.Y.Z", "--json").json
-    assert {span["series"] for span in log["spans"]} == {"vX.Y.Z"}
+            assert entries_of(world, *subject, *options.split()) == entries != every
+    log = succeed_in(world, "log", "--json", "--since", "1 week ago").json["revisions"]
+    assert log["nodes"] == []
+    of_hash = succeed_in(world, "log", f"/{ZLIB.hash}", "--series", "vX.Y.Z").lines
+    assert not any(line.startswith("develop: ") for line in of_hash)
+    refused = "has all entries: omit --tag, --since"
+    command = ("log", "zlib", "--json", "--since", "2025-01-09")
+    assert refused in fail(*command, code=2, catalog=world.catalog.location)
+
+
+def entries_of(world: KnownCatalog, *arguments: str) -> list[str]:
+    """Return the lines of a log that name a revision."""
+    lines = succeed_in(world, "log", "--oneline", *arguments).lines
+    return [line for line in lines if re.match(r"[\w.-]+@\S+: ", line)]
 
 
 def test_unreadable_content_is_omitted(copy: KnownCatalog, tmp_path: Path) -> None:
     """The revisions around it are compared with each other, and a message says so."""
     without_tables(copy)
-    broken = facts_at(copy, 3)["digest"]
+    broken = copy.past.history.resolve(ref_at(copy, 3)).digest
     shutil.rmtree(tmp_path / "catalog" / "specs" / f"digest={broken}")
-    assert labelled(succeed_in(copy, "show", "develop").lines)["Before"] == facts_at(copy, 4)["ref"]
+    assert labelled(succeed_in(copy, "show", "develop").lines)["Before"] == ref_at(copy, 4)
     for arguments in (["zlib"], [f"/{ZLIB.hash}"], []):
         result = run_in(copy, "log", "--oneline", *arguments)
         assert result.code == 0
         damage, left_out = result.err.splitlines()
         assert f"the content {broken[:12]} is missing" in damage
-        assert f"contents cannot be read: {facts_at(copy, 3)['ref']};" in left_out
+        assert f"contents cannot be read: {ref_at(copy, 3)};" in left_out
         assert broken[:8] not in result.out
-    entries = run_in(copy, "log", "--json", "--series", "develop").json["entries"]
-    digests = [entry["revision"]["digest"] for entry in entries]
-    assert digests == [facts_at(copy, number)["digest"] for number in (5, 4, 2, 1)]
+    shown = run_in(copy, "log", "--oneline", "--series", "develop").lines[1:]
+    assert [line.split(": ")[0] for line in shown] == [ref_at(copy, at) for at in (5, 4, 2, 1)]

@@ -49,7 +49,7 @@ def test_all_contents_are_verified_within_thirty_days(catalog: Catalog) -> None:
     before = datetime.now(UTC) - timedelta(days=40)
     catalog.runs.add(Run(kind=RunKind.UPKEEP, started_at=before))
     numbers = [
-        cachelog(*KEEP, "--json", catalog=catalog.location).json["steps"]["verify"]["num_contents"]
+        cachelog(*KEEP, "--json", catalog=catalog.location).json["steps"]["verify"]["numContents"]
         for _ in range(2)
     ]
     assert numbers == [12, counts[datetime.now(UTC).toordinal() % SHARES]]
@@ -77,7 +77,7 @@ def test_damaged_history_is_made_again(catalog: Catalog, damage: Callable[[Path]
     """Upkeep succeeds, and a verification then finds nothing."""
     damage(Path(catalog.location))
     document = cachelog(*KEEP, "--json", catalog=catalog.location).json
-    assert document["steps"]["history"] == {"num_compared": 12, "was_damaged": True}
+    assert document["steps"]["history"] == {"numCompared": 12, "wasDamaged": True}
     assert document["problems"] == {}
     assert cachelog("verify", catalog=catalog.location).code == 0
 

@@ -57,7 +57,7 @@ def test_commands_print_refs_that_they_take(folder: Path, history: History) -> N
     for ref, revision in zip(refs, history.of_tag("develop"), strict=True):
         report = succeed("show", ref, "--json", catalog=folder).json
         assert report["revision"]["ref"] == ref
-        assert report["revision"]["taken_at"] == f"{revision.taken_at:%Y-%m-%dT%H:%M:%S}Z"
+        assert report["revision"]["takenAt"] == f"{revision.taken_at:%Y-%m-%dT%H:%M:%S}Z"
         assert succeed("show", ref, catalog=folder).lines[0] == f"revision {ref}"
 
 
@@ -73,7 +73,8 @@ def test_a_digest_alone_means_the_newest_revision(folder: Path, history: History
     assert returned.ref not in result.err
     named = succeed("show", first.digest, "--json", catalog=folder).json
     assert named["revision"]["ref"] == returned.ref
-    assert {same["ref"] for same in named["same"]} == {dated.ref, first.ref}
+    others = named["revision"]["alsoPublishedAs"]["nodes"]
+    assert {other["ref"] for other in others} == {dated.ref, first.ref}
     assert "also published" not in cachelog("notes", middle.ref, first.ref, catalog=folder).err
 
 

@@ -1,12 +1,12 @@
 """Coverage of a lock file by a side, printed as lines of text or as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.console import attributes_of, note, print_result
+from server.terminal.console import note
+from server.terminal.documents import Question, print_answer, side_name, spec_inputs
 from server.terminal.parameters import open_catalog
 from server.terminal.printing import styles
 from server.terminal.printing.comparisons import field_text
@@ -20,9 +20,6 @@ from snapshots.refs import title
 from snapshots.sources.lock_files import LockFile
 from snapshots.texts import counted, in_words, percent, short_hash, shortened, versioned
 from snapshots.timelines.spans import Span, last_span
-
-FORMAT = 1
-"""The version of the document that ``check --json`` prints."""
 
 _MAX_LISTED = 10
 _LONGEST_GROUP = 30
@@ -44,7 +41,6 @@ def print_check(
 
     By default, that is the newest revision of the main series. With ``best``, it is the revision
     with the most specs, among the newest of each tag, or among all of a ``series``.
-    docs/json.md describes the JSON form.
     """
     revision: SideInfo
     requested = RequestedSpecs(locked.specs)
@@ -90,29 +86,8 @@ def print_check(
         for spec in missing:
             yield from _missing_lines(spec, is_seen_known=seen is not None)
 
-    def document() -> dict[str, Any]:
-        facts: dict[str, Any] = {
-            "format": FORMAT,
-            "revision": revision,
-            "num_wanted": len(requested),
-            "num_found": lookup.num_found,
-            "num_roots_wanted": requested.num_roots,
-            "num_roots_found": lookup.num_roots_found,
-            "is_history_known": seen is not None,
-            "spack": locked.writer,
-            "groups": [
-                {"name": name, "num_roots": num_roots, "num_roots_found": num_found}
-                for name, num_found, num_roots in groups
-            ],
-            "left_out": locked.left_out,
-            "found": [lookup.frame.hashes.at(row) for row in lookup.found.tolist()],
-            "missing": list(map(_missing_facts, missing)),
-        }
-        if covered:
-            facts["best"] = covered
-        return facts
-
-    print_result(document, lines())
+    variables = {"ref": side_name(revision), "specs": spec_inputs(locked.specs)}
+    print_answer(opened, Question("Check", variables, (revision,)), lines())
     return lookup
 
 
@@ -206,15 +181,3 @@ def _last_seen_text(seen: Span | None) -> str:
     if seen.gone_in is None or seen.reason_gone is None:
         return f"{text}, the newest of its series"
     return f"{text}, removed in {title(seen.gone_in)}: {in_words(seen.reason_gone.value)}"
-
-
-def _missing_facts(missing: UnmetSpec) -> dict[str, Any]:
-    spec, seen, nearest = missing.spec, missing.seen, missing.nearest
-    return {
-        **attributes_of(spec, "hash", "name", "version", "is_root"),
-        "last_seen": seen and seen.last,
-        "reason": seen and seen.reason_gone,
-        "gone_in": seen and seen.gone_in,
-        "nearest": nearest and attributes_of(nearest, "hash", "short"),
-        "differences": missing.differences,
-    }

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import attributes_of
 from server.terminal.printing import styles
 from server.terminal.printing.layout import wrapped
 from snapshots.arrays import Rows
@@ -18,8 +17,8 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.frame import Frame
 from snapshots.models import RevisionInfo, SideInfo
-from snapshots.notes.sections import CommitEntry, commits_of
-from snapshots.recipes.commits import Links, Recipes, RecipesOrigin
+from snapshots.notes.sections import CommitEntry
+from snapshots.recipes.commits import Recipes, RecipesOrigin
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title
 from snapshots.side_comparisons import SideComparison
@@ -109,17 +108,6 @@ def _rebuilds(comparison: CatalogComparison, rows: Rows | None) -> list[CauseCou
     return [count for count in comparison.explanation.causes.counted(rows) if count.num_specs]
 
 
-def _rebuild_facts(comparison: CatalogComparison, rebuild: CauseCount) -> dict[str, Any]:
-    """Return a rebuild and the commits that explain it, None if they are unknown."""
-    cause = comparison.explanation.causes.name_of(rebuild.number)
-    return {
-        "cause": cause.key,
-        "title": cause_title(cause),
-        "num_specs": rebuild.num_specs,
-        "commits": commits_of(comparison.recipes, rebuild.number),
-    }
-
-
 def rebuild_lines(comparison: CatalogComparison, rows: Rows | None) -> Iterator[str]:
     """Yield the causes of rebuilds, each with all commits that explain it."""
     rebuilds, recipes = _rebuilds(comparison, rows), comparison.recipes
@@ -135,17 +123,6 @@ def rebuild_lines(comparison: CatalogComparison, rows: Rows | None) -> Iterator[
         yield from commit_lines(recipes, rebuild.number, " " * 6, all_=True)
 
 
-def rebuild_facts(comparison: CatalogComparison | None, rows: Rows | None) -> dict[str, Any]:
-    """Return the same in its JSON form; without a comparison, there are no rebuilds."""
-    if comparison is None:
-        return {"rebuilds": [], "why_no_commits": None}
-    rebuilds = _rebuilds(comparison, rows)
-    return {
-        "rebuilds": [_rebuild_facts(comparison, rebuild) for rebuild in rebuilds],
-        "why_no_commits": comparison.recipes.why_unknown,
-    }
-
-
 # -- the recipes of revisions
 
 
@@ -154,14 +131,6 @@ def recipes_lines(revision: RevisionInfo, recipes: Recipes | None) -> list[str]:
     if recipes is None:
         return [f"{title(revision)}: its recipes are unknown"]
     return [f"{title(revision)}: {_recipes_text(recipes)} of {recipes.repository}"]
-
-
-def recipes_facts(recipes: Recipes | None, links: Links) -> dict[str, Any] | None:
-    """Return the same in its JSON form."""
-    if recipes is None:
-        return None
-    facts = attributes_of(recipes, "repository", "commit", "found_by")
-    return facts | {"url": links.commit(recipes.commit)}
 
 
 def imported_text(imported: "ImportedRecipes") -> str:
@@ -183,15 +152,6 @@ class BlameEntry(msgspec.Struct, frozen=True):
     hash: str | None
     comparison: CatalogComparison
     rebuild: CauseCount
-
-    def facts(self) -> dict[str, Any]:
-        """Return the rebuild in its JSON form."""
-        return {
-            **attributes_of(self.revision, "ref", "tag", "digest", "taken_at"),
-            "hash": self.hash,
-            **_rebuild_facts(self.comparison, self.rebuild),
-            "why_no_commits": self.comparison.recipes.why_unknown,
-        }
 
 
 def blamed(
@@ -258,8 +218,3 @@ def blame_lines(entries: Iterable[BlameEntry], series: str) -> Iterator[str]:
         yield from commit_lines(recipes, number, "  ", all_=True)
     if is_empty:
         yield f"no spec of it replaced another in {series}"
-
-
-def blame_facts(subject: str, entries: Iterable[BlameEntry]) -> dict[str, Any]:
-    """Return the same in its JSON form."""
-    return {"subject": subject, "rebuilds": [entry.facts() for entry in entries]}

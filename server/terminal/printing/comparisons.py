@@ -5,22 +5,21 @@ docs/json.md describes the documents.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise, starmap
+from itertools import groupby, starmap
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 import numpy as np
-import orjson
 
-from server.terminal.catalogs import open_sides
+from server.terminal.catalogs import OpenedCatalog, open_sides
+from server.terminal.documents import Question, side_name
 from server.terminal.printing import styles
 from server.terminal.printing.commits import PAIRED, CatalogComparison, commit_lines, recipes_line
 from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
-from snapshots.changes.causes import Causes, CauseStep
+from snapshots.changes.causes import Causes
 from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import SpecChange, SpecChangeKind, SpecChanges
-from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
@@ -30,7 +29,6 @@ from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title, counts_by_o
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, Spec
-from snapshots.notes import changelog
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.refs import title
 from snapshots.spack.names import ROOT_STACK, natural_key
@@ -58,6 +56,14 @@ class ReportedChange(msgspec.Struct, frozen=True):
     after: int
     cause: int | None
     why_ambiguous: str | None
+
+
+def question_of(comparison: CatalogComparison, name: str, **variables: Any) -> Question:
+    """Return the document of a name about a comparison, with further variables."""
+    only = comparison.only or ComparisonFilter()
+    sides = comparison.base, comparison.head
+    named = dict(zip(("base", "head"), map(side_name, sides), strict=True))
+    return Question(name, named | msgspec.structs.asdict(only) | variables, sides)
 
 
 def _reported_once(comparison: CatalogComparison, changes: SpecChanges) -> list[ReportedChange]:
@@ -106,8 +112,10 @@ def _pair(comparison: CatalogComparison, reported: ReportedChange) -> tuple[Spec
     return whole.base.spec(reported.before), whole.head.spec(reported.after)
 
 
-def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -> CatalogComparison:
-    """Return the comparison of the two sides that texts name, as ``open_sides`` reads them.
+def compare(
+    location: str, texts: tuple[str, str] | None, **scope: str | None
+) -> tuple[OpenedCatalog, CatalogComparison]:
+    """Return a catalog, and the comparison of the two sides that texts name.
 
     ``scope`` are the fields of ``ComparisonFilter``. Raises what ``open_sides`` raises,
     InvalidArgument for names that neither side has, and UnknownPackage for an unknown name in a
@@ -121,7 +129,7 @@ def compare(location: str, texts: tuple[str, str] | None, **scope: str | None) -
         # Otherwise, a misspelled name would read as "nothing changed".
         for unknown in library.unknown_names(head, only.matching):
             raise UnknownPackage(unknown.name, unknown.nearest)
-    return compared
+    return opened, compared
 
 
 # -- changes of specs, as lines
@@ -383,9 +391,19 @@ def _cause_and_others(causes: Causes, number: int) -> str:
     return text
 
 
+def why_lines(comparison: CatalogComparison, *, all_commits: bool) -> Iterator[str]:
+    """Yield the causes, and which facts the sources do not state."""
+    yield from title_lines(comparison)
+    yield from rebuilds_lines(comparison, all_commits=all_commits)
+    if unknown := comparison.explanation.why_unknown:
+        yield from wrapped(f"Some causes cannot be known: {unknown}.")
+
+
 def stories_lines(comparison: CatalogComparison, changes: SpecChanges) -> Iterator[str]:
     """Yield a full explanation of each change."""
     yield from title_lines(comparison)
+    if not len(changes):
+        yield "nothing changed"
     for reported in _reported_once(comparison, changes):
         yield from _story_lines(comparison, reported)
 
@@ -408,10 +426,12 @@ def _story_lines(comparison: CatalogComparison, reported: ReportedChange) -> Ite
     if unknown := causes.why_unknown(reported.cause):
         yield from wrapped(f"    {unknown}")
     yield from commit_lines(comparison.recipes, reported.cause, "    ", all_=True)
-    path = path_facts(why, causes.path(reported.after))
+    path = causes.path(reported.after)
     for depth, step in enumerate(path if len(path) > 1 else ()):
-        hashes = " → ".join(short_hash(step[side]) for side in ("before", "after") if step[side])
-        yield f"    {'  ' * depth}{'↳ ' if depth else ''}{step['name']} {styles.digest(hashes)}"
+        nodes = (why.base, step.base_node), (why.head, step.head_node)
+        hashes = [_hash_at(side, node) for side, node in nodes if node is not None]
+        arrow = styles.digest(" → ".join(map(short_hash, hashes)))
+        yield f"    {'  ' * depth}{'↳ ' if depth else ''}{step.name} {arrow}"
     involved = causes.involved_in(np.array([reported.after], np.int32)).numbers.tolist()
     others = [number for number in involved if number != reported.cause]
     if others:
@@ -426,20 +446,6 @@ def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
         yield from wrapped(f"{indent}{reported.why_ambiguous}")
 
 
-# -- documents
-
-
-def difference_document(comparison: CatalogComparison) -> dict[str, Any]:
-    """Return the release notes as data, with every change of a spec and of a stack."""
-    specs: dict[str, list[dict[str, Any]]] = {kind.value: [] for kind in SpecChangeKind}
-    changes = comparison.changes.specs
-    for change, facts in zip(changes, spec_changes_facts(comparison, changes), strict=True):
-        specs[change.kind.value].append(facts)
-    states_stacks = comparison.changes.pairing.persisting.state_stacks
-    stacks = list(comparison.changes.stacks) if states_stacks else None
-    return _notes(comparison) | {"specs": specs, "stack_changes": stacks}
-
-
 def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
     """Yield the hashes whose binaries were replaced, with both checksums, and their number."""
     replaced = comparison.changes.binaries_replaced
@@ -450,107 +456,12 @@ def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
     yield f"{counted(len(replaced), 'binary')} replaced under the same hash"
 
 
-def binaries_document(comparison: CatalogComparison) -> dict[str, Any]:
-    """Return the hashes whose binaries were replaced, with both checksums."""
-    return _head(comparison) | {
-        "binaries": [
-            {"hash": change.hash, "name": change.name, "before": before, "after": after}
-            for change, before, after in _checksums(comparison.changes.binaries_replaced)
-        ]
-    }
-
-
 def _checksums(changes: SpecChanges) -> Iterator[tuple[SpecChange, str | None, str | None]]:
     for change in changes:
         before, after = changes.base.spec(change.before or 0), changes.head.spec(change.after or 0)
         yield change, before.checksum, after.checksum
 
 
-def coverage_document(comparison: CatalogComparison, cells: CoverageChanges) -> dict[str, Any]:
-    """Return the cells that were lost and gained, with the hashes of the nearest specs."""
-    return _head(comparison) | {
-        "by": cells.dimensions,
-        "coverage": [
-            msgspec.structs.asdict(cell)
-            | {"nearest": [cells.head.hashes.at(row) for row in cell.nearest]}
-            for cell in cells
-        ],
-    }
-
-
-def causes_document(comparison: CatalogComparison, changes: SpecChanges) -> dict[str, Any]:
-    """Return the causes in scope, and each changed spec with its path."""
-    notes = _notes(comparison)
-    shared = ("summary", "causes", "why_no_commits", "why_unknown")
-    specs = list(spec_changes_facts(comparison, changes))
-    return _head(comparison) | {name: notes[name] for name in shared} | {"specs": specs}
-
-
-def _notes(comparison: CatalogComparison) -> dict[str, Any]:
-    notes: dict[str, Any] = orjson.loads(changelog.to_json(comparison.notes()))
-    return notes
-
-
-def _head(comparison: CatalogComparison) -> dict[str, Any]:
-    return {
-        "format": changelog.FORMAT,
-        "base": comparison.base,
-        "head": comparison.head,
-        "only": comparison.only or ComparisonFilter(),
-    }
-
-
-def spec_changes_facts(
-    comparison: CatalogComparison, changes: SpecChanges
-) -> Iterator[dict[str, Any]]:
-    """Yield each changed hash with its reason, counterpart, differences and causes."""
-    why, whole = comparison.explanation, comparison.whole
-    counterparts, involved = why.counterpart_rows(changes), why.involved(changes)
-    keys = [why.causes.name_of(number).key for number in range(len(why.causes))]
-    columns = (
-        changes,
-        why.reasons(changes, comparison.returned).tolist(),
-        counterparts.tolist(),
-        why.ties(changes),
-        changes.fields(counterparts),
-        pairwise(involved.offsets.tolist()),
-        why.paths(changes),
-    )
-    for change, reason, row, tie, fields, bounds, path in zip(*columns, strict=True):
-        is_added, is_changed = change.before is None, change.kind is SpecChangeKind.CHANGED
-        frame = whole.base if change.after is None else whole.head
-        version = frame.version.at(change.before if change.after is None else change.after)
-        facts = {"hash": change.hash, "name": change.name, "version": version}
-        facts["reason"] = REASONS[reason]
-        if is_changed:
-            yield facts | {"fields": fields}
-            continue
-        other = whole.base if is_added else whole.head
-        causes = [keys[number] for number in involved.numbers[slice(*bounds)].tolist()]
-        yield facts | {
-            "counterpart": None if row < 0 else other.hashes.at(row),
-            "ambiguous": tie is not None,
-            "fields": fields,
-            "cause": causes[0] if causes else None,
-            "causes": causes,
-            "path": path_facts(why, path),
-        }
-
-
-def path_facts(why: Explanation, path: Iterable[CauseStep]) -> list[dict[str, Any]]:
-    """Return the steps of a path: the package of each, and its hashes in base and head."""
-    return [
-        {
-            "name": step.name,
-            "before": _hash_at(why.base, step.base_node),
-            "after": _hash_at(why.head, step.head_node),
-        }
-        for step in path
-    ]
-
-
-def _hash_at(side: Side, node: int | None) -> str | None:
-    if node is None:
-        return None
+def _hash_at(side: Side, node: int) -> str:
     frame, row = side.at(node)
     return frame.hashes.at(row)

@@ -1,12 +1,11 @@
 """All details of a revision, a package or a spec, printed as lines of text or as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import attributes_of, print_result
+from server.terminal.documents import Question, print_answer
 from server.terminal.printing import histories, listings, styles
 from server.terminal.printing.comparisons import pair_text
 from server.terminal.printing.layout import labelled, table, wrapped
@@ -84,14 +83,6 @@ def _facet_labels(facets: Mapping[str, Counts]) -> Iterator[tuple[str, str]]:
         yield f"{texts.in_words(name).capitalize()}s", _with_counts(counts)
 
 
-def _counts_facts(counts: Counts) -> list[dict[str, Any]]:
-    return [{"value": value, "num_specs": count} for value, count in counts]
-
-
-def _facet_facts(facets: Mapping[str, Counts]) -> dict[str, Any]:
-    return {f"{name}s": _counts_facts(counts) for name, counts in facets.items()}
-
-
 # -- a revision
 
 
@@ -107,11 +98,6 @@ class Neighbour(msgspec.Struct, frozen=True):
         if counts is None:
             return title(self.revision)
         return f"{title(self.revision)}, {how}: {histories.counts_text(counts)}"
-
-    def facts(self) -> dict[str, Any]:
-        """Return the neighbour in its JSON form."""
-        names = ("specs_added", "specs_removed", "specs_changed")
-        return {"revision": self.revision} | attributes_of(self.counts, *names)
 
 
 def _print_revision(opened: OpenedCatalog, revision: RevisionInfo) -> None:
@@ -155,21 +141,8 @@ def _print_revision(opened: OpenedCatalog, revision: RevisionInfo) -> None:
             yield ""
             yield from table(stacks, listings.STACK_COLUMNS)
 
-    def document() -> dict[str, Any]:
-        return {
-            "revision": revision,
-            "series": series,
-            "place": place,
-            "num_revisions": num_revisions,
-            "confirmed_at": confirmed_at,
-            "before": before and before.facts(),
-            "after": after and after.facts(),
-            "same": same,
-            "stacks": listings.stack_facts(revision, stacks),
-            **_facet_facts(facets),
-        }
-
-    print_result(document, lines())
+    question = Question("Revision", {"ref": revision.ref})
+    print_answer(opened, question, lines())
 
 
 def _neighbour(
@@ -251,22 +224,10 @@ def _print_package(
             ]
         )
 
-    def document() -> dict[str, Any]:
-        return {
-            "revision": revision,
-            "package": timeline.name,
-            "num_specs": num_specs,
-            "total_size": total_size,
-            "versions": _counts_facts(versions),
-            "stacks": _counts_facts(stacks) if stacks or not num_specs else None,
-            **_facet_facts(facets),
-            **attributes_of(timeline, "series", "first_seen", "last_seen"),
-            "gone_in": gone_in,
-            "num_entries": len(timeline.entries),
-            "last_change": histories.package_entry_facts(newest),
-        }
-
-    print_result(document, lines())
+    question = Question(
+        "Package", {"ref": revision.ref, "package": timeline.name, "series": timeline.series}
+    )
+    print_answer(opened, question, lines())
 
 
 # -- a spec
@@ -298,10 +259,6 @@ class Counterpart(msgspec.Struct, frozen=True):
         """Yield a heading with the counterpart, and the differences."""
         yield from wrapped(f"{words} /{self.spec.hash} in {title(self.revision)}:")
         yield from wrapped(f"  {self.text}")
-
-    def facts(self) -> dict[str, Any]:
-        """Return the counterpart in its JSON form."""
-        return {"revision": self.revision, "spec": listings.spec_facts(self.spec)}
 
 
 def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str) -> None:
@@ -341,19 +298,8 @@ def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, text: str)
         if replaced_by is not None:
             yield from replaced_by.lines("Replaced by")
 
-    def document() -> dict[str, Any]:
-        return {
-            "revision": shown_in,
-            "spec": listings.spec_facts(spec),
-            "dependencies": dependencies,
-            "dependents": dependents
-            and [attributes_of(other, "name", "version", "hash") for other in dependents],
-            "history": histories.hash_facts(past, past.spans),
-            "took_place_of": took_place_of and took_place_of.facts(),
-            "replaced_by": replaced_by and replaced_by.facts(),
-        }
-
-    print_result(document, lines())
+    question = Question("Spec", {"ref": revision and revision.ref, "hash": past.hash})
+    print_answer(opened, question, lines())
 
 
 def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, text: str) -> str:

@@ -10,15 +10,15 @@ from functools import partial
 from heapq import nlargest
 from itertools import islice
 from operator import attrgetter, itemgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from server.terminal import console
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import attributes_of
+from server.terminal.documents import Question, print_answer
 from server.terminal.printing import styles
-from server.terminal.printing.commits import package_rows, rebuild_facts, rebuild_lines
+from server.terminal.printing.commits import package_rows, rebuild_lines
 from server.terminal.printing.comparisons import SIGNS
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from server.terminal.printing.listings import source_text
@@ -77,20 +77,22 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True):
-    """The changes of a revision since ``base``: in one line, in several, and in JSON form."""
+    """The changes of a revision since ``base``: in one line, and in several."""
 
     revision: RevisionInfo
     base: RevisionInfo | None
     text: str
     lines: Sequence[str]
-    facts: dict[str, Any]
 
 
 class Log(msgspec.Struct, frozen=True):
-    """A log of a series, a package or a hash. Entries are created as they are read."""
+    """A log of a series, a package or a hash, and the document that asks for it.
 
+    Entries are created as they are read.
+    """
+
+    question: Question
     title: Sequence[str]
-    facts: Mapping[str, Any]
     entries: Iterator[LogEntry]
 
     def short_lines(self) -> Iterator[str]:
@@ -104,10 +106,6 @@ class Log(msgspec.Struct, frozen=True):
         yield self.title
         for entry in self.entries:
             yield [*_head(entry.revision), "", *entry.lines]
-
-    def document(self) -> dict[str, Any]:
-        """Return the log in its JSON form."""
-        return {**self.facts, "entries": [entry.facts for entry in self.entries]}
 
 
 def log_of(
@@ -156,7 +154,7 @@ def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Ro
 
     def entries() -> Iterator[LogEntry]:
         for entry in log.entries:
-            comparison, rows, lines = None, None, []
+            lines = []
             if entry.base is not None:
                 comparison = SideComparison(entry.base, entry.revision, opened.library)
                 rows = rows_in and rows_in(comparison.whole.head)
@@ -164,7 +162,6 @@ def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Ro
             yield msgspec.structs.replace(
                 entry,
                 lines=[*entry.lines, *([""] if lines else []), *lines],
-                facts=entry.facts | rebuild_facts(comparison, rows),
             )
 
     return msgspec.structs.replace(log, entries=entries())
@@ -182,16 +179,18 @@ def _series_log(opened: OpenedCatalog, series: str, selection: Selection, *, one
     points = opened.library.history_queries.growth(opened.history, series)
     selected = selection.of(reversed(points), lambda point: point.revision)
     entries = _short_entries(selected) if oneline else _entries(opened, series, selected)
+    variables = {"series": series, **msgspec.structs.asdict(selection)}
+    variables["first"] = variables.pop("limit")
     return Log(
+        Question("Log", variables),
         [f"{styles.name(series)}: {counted(len(points), 'revision')}, newest first"],
-        {"series": series, "num_revisions": len(points)},
         entries,
     )
 
 
 def _short_entries(points: Iterable[GrowthPoint]) -> Iterator[LogEntry]:
     for point in points:
-        yield LogEntry(point.revision, point.base, counts_text(point.counts), (), {})
+        yield LogEntry(point.revision, point.base, counts_text(point.counts), ())
 
 
 def _entries(
@@ -222,14 +221,7 @@ def _series_entry(
         lines += ["", *_bars(most_changed)]
     if more := len(packages) - len(most_changed):
         lines.append(f" and {counted(more, 'more package')}")
-    facts = {
-        **attributes_of(point, "revision", "base"),
-        **attributes_of(point.counts, "specs_added", "specs_removed", "specs_changed"),
-        "reasons": reasons,
-        "packages_touched": len(packages),
-        "most_changed": most_changed,
-    }
-    return LogEntry(point.revision, point.base, counts_text(point.counts), lines, facts)
+    return LogEntry(point.revision, point.base, counts_text(point.counts), lines)
 
 
 def _weight(package: PackageCounts) -> tuple[int, bool]:
@@ -243,18 +235,14 @@ def _weight(package: PackageCounts) -> tuple[int, bool]:
 def _package_log(timeline: PackageTimeline, history: History, selection: Selection) -> Log:
     revisions = counted(len(history.of_series(timeline.series)), "revision")
     changed = f"{len(timeline.entries):,} of {revisions} changed it"
+    variables = {"series": timeline.series, "package": timeline.name, "first": selection.limit}
     return Log(
+        Question("PackageLog", variables),
         [
             f"{styles.name(timeline.name)} in {timeline.series}: {changed}",
             *wrapped(f"first seen in {title(timeline.first_seen)}"),
             *wrapped(f"last seen in {title(timeline.last_seen)}"),
         ],
-        {
-            "series": timeline.series,
-            "package": timeline.name,
-            **attributes_of(timeline, "first_seen", "last_seen"),
-            "num_entries": len(timeline.entries),
-        },
         (
             LogEntry(
                 entry.head,
@@ -264,17 +252,10 @@ def _package_log(timeline: PackageTimeline, history: History, selection: Selecti
                     *wrapped(f"{_INDENT}{_package_text(entry)}", _INDENT * 2),
                     *_count_lines(entry, entry.reasons),
                 ],
-                package_entry_facts(entry),
             )
             for entry in selection.of(timeline.entries, lambda entry: entry.head)
         ),
     )
-
-
-def package_entry_facts(entry: PackageEntry) -> dict[str, Any]:
-    """Return an entry of a package in its JSON form."""
-    facts = msgspec.structs.asdict(entry)
-    return {"revision": facts.pop("head"), **facts}
 
 
 def _package_text(entry: PackageEntry | PackageCounts) -> str:
@@ -317,18 +298,17 @@ def _cell_log(
         rows = nearest_in_cell(base, head, name, cell)
         nearest = [(place[1], head.spec(row)) for row in rows.tolist()]
     shown = {one: spans[one] for one in spans if series in (None, one)}
-    in_series = [(one, span) for one, several in shown.items() for span in several]
+    in_series = [span for several in shown.values() for span in several]
     what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
     relatives = []
     if not in_series:
         relatives = in_family_of(values.get("target", ""), cells.values(CoverageDimension.TARGET))
 
-    def why(span: CellSpan, *, is_start: bool) -> tuple[str, dict[str, Any]]:
-        reasons = {} if is_start else span.reasons
-        text = reasons_text(reasons)
-        return text and f": {text}", {"reasons": reasons}
+    def why(span: CellSpan, *, is_start: bool) -> str:
+        return "" if is_start else reasons_text(span.reasons)
 
     return Log(
+        Question("Availability", {"package": name, **values}),
         [
             f"{styles.name(name)}: {what}",
             *_cell_lines(shown, "never for exactly this target" if relatives else "never"),
@@ -341,15 +321,6 @@ def _cell_log(
                 )
             ),
         ],
-        {
-            "package": name,
-            **{dimension: values.get(dimension) for dimension in ("target", "stack", "version")},
-            "spans": [{"series": one, **msgspec.structs.asdict(span)} for one, span in in_series],
-            "nearest": [
-                {"revision": revision, **attributes_of(spec, "hash", "short")}
-                for revision, spec in nearest
-            ],
-        },
         _span_entries(in_series, why, opened.history, selection),
     )
 
@@ -373,32 +344,22 @@ def _hash_log(
     checksums = sorted(opened.library.history_queries.checksums(opened.history, past))
     spans = [span for span in past.spans if series in (None, span.series)]
 
-    def why(span: Span, *, is_start: bool) -> tuple[str, dict[str, Any]]:
-        reason = span.reason_came if is_start else span.reason_gone
-        return f": {_reason_text(reason)}", {"reason": reason}
+    def why(span: Span, *, is_start: bool) -> str:
+        return _reason_text(span.reason_came if is_start else span.reason_gone)
 
     name = styles.name(versioned(past.name, past.version))
     lines = [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans)]
     if len(checksums) > 1:
         lines.append(styles.changed(f"{len(checksums):,} binaries under this hash"))
     return Log(
+        Question("HashLog", {"hash": past.hash}),
         lines,
-        hash_facts(past, spans) | {"checksums": checksums},
-        _span_entries([(span.series, span) for span in spans], why, opened.history, selection),
+        _span_entries(spans, why, opened.history, selection),
     )
 
 
 def _reason_text(reason: SpecChangeReason | None) -> str:
     return "" if reason is None else in_words(reason.value)
-
-
-def hash_facts(past: HashHistory, spans: Sequence[Span]) -> dict[str, Any]:
-    """Return the spans of a hash in their JSON form."""
-    names = ("series", "first", "last", "is_current", "reason_came", "reason_gone", "gone_in")
-    return {
-        **attributes_of(past, "hash", "name", "version", "newest"),
-        "spans": [attributes_of(span, *names) for span in spans],
-    }
 
 
 def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
@@ -423,30 +384,29 @@ def _span_text(series: str, span: Span | CellSpan, about: str, why_gone: str) ->
 
 
 def _span_entries(
-    spans: Iterable[tuple[str, AnySpan]],
-    why: Callable[..., tuple[str, dict[str, Any]]],
+    spans: Iterable[AnySpan],
+    why: Callable[..., str],
     history: History,
     selection: Selection,
 ) -> Iterator[LogEntry]:
     """Yield an entry for each revision in which a span began or ended, newest first.
 
-    ``why`` returns the end of an entry's text, and further facts.
+    ``why`` returns the reason, if it is known.
     """
     events = [
-        (revision, series, kind, span)
-        for series, span in spans
+        (revision, kind, span)
+        for span in spans
         for revision, kind in ((span.first, "came"), (span.gone_in, "went"))
         if revision is not None
     ]
     events.sort(key=lambda event: age(event[0]), reverse=True)
-    for revision, series, kind, span in selection.of(events, itemgetter(0)):
+    for revision, kind, span in selection.of(events, itemgetter(0)):
         is_new = kind == "came"
         change = SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED
         sign, style = SIGNS[change]
-        reason, facts = why(span, is_start=is_new)
-        text = style(f"{sign} {change.value}{reason}")
-        facts = {"revision": revision, "series": series, "kind": kind, **facts}
-        yield LogEntry(revision, history.previous(revision), text, [f"{_INDENT}{text}"], facts)
+        reason = why(span, is_start=is_new)
+        text = style(f"{sign} {change.value}{reason and f': {reason}'}")
+        yield LogEntry(revision, history.previous(revision), text, [f"{_INDENT}{text}"])
 
 
 # -- lines of entries
@@ -527,9 +487,6 @@ def _bar(package: PackageCounts, scale: float) -> str:
 # -- what rebuilt most in a series
 
 
-CAUSES_FORMAT = 1
-"""The version of the document of ``causes``."""
-
 _BLOCKS = "·▁▂▃▄▅▆▇█"
 _MAX_BLOCKS = 32
 """Maximum number of bars; if there are more revisions, each bar represents several."""
@@ -574,19 +531,8 @@ def print_causes(
         if more := len(causes) - len(shown):
             yield f"and {more:,} more"
 
-    def document() -> dict[str, Any]:
-        return {
-            "format": CAUSES_FORMAT,
-            "series": series,
-            "since": since,
-            "until": until,
-            "by": by,
-            "num_revisions": len(revisions),
-            "num_causes": len(causes),
-            "causes": list(map(_cause_facts, shown)),
-        }
-
-    console.print_result(document, lines())
+    variables = {"series": series, "since": since, "until": until, "by": by, "first": limit}
+    print_answer(opened, Question("Causes", variables), lines())
 
 
 def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
@@ -609,18 +555,3 @@ def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
     most = max(heights, default=0) or 1
     last = len(_BLOCKS) - 1
     return "".join(_BLOCKS[-(-height * last // most)] for height in heights)
-
-
-def _cause_facts(cause: SeriesCause) -> dict[str, Any]:
-    commit = attributes_of(cause.commit, "oid", "committed_at", "subject", "pull_request")
-    points = [
-        attributes_of(point.revision, "ref", "tag", "digest", "taken_at")
-        | attributes_of(point, "num_specs", "num_involved")
-        for point in cause.points
-    ]
-    return {
-        **attributes_of(cause, "package", "kind"),
-        "commit": cause.commit and commit,
-        **attributes_of(cause, "num_revisions", "num_specs", "num_involved", "size"),
-        "points": points,
-    }

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from server.terminal.console import attributes_of
 from server.terminal.printing import layout, styles
 from snapshots.arrays import Mask
 from snapshots.catalog.publication import Publication
@@ -17,12 +16,10 @@ from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.history import History
 from snapshots.models import (
-    SHOWN_FACTS,
     RevisionInfo,
     SideInfo,
     Source,
     Spec,
-    revision_facts,
 )
 from snapshots.refs import series, title
 from snapshots.sources.reports import Report
@@ -63,19 +60,6 @@ def tag_lines(history: History, tags: Sequence[str]) -> Iterator[str]:
 
 def _last_seen(history: History) -> layout.TableColumn:
     return layout.TableColumn("last seen", 7, lambda row: minute(history.confirmed_at(row)))
-
-
-def listed_facts(revision: RevisionInfo, history: History) -> dict[str, Any]:
-    """Return the JSON form of a revision, with the time when it was last seen."""
-    return revision_facts(revision) | {"confirmed_at": history.confirmed_at(revision)}
-
-
-def tag_facts(history: History, tags: Sequence[str]) -> list[dict[str, Any]]:
-    """Return each tag with its series, its number of revisions, and the newest of them."""
-    return [
-        {"tag": tag, "series": series(tag), "num_revisions": len(of_tag), "latest": of_tag[0]}
-        for tag, of_tag in ((tag, history.of_tag(tag)) for tag in tags)
-    ]
 
 
 def place_title(revision: SideInfo, stack: str | None) -> str:
@@ -135,12 +119,16 @@ def publication_facts(publications: Sequence[Publication], report: Report) -> di
     """Return the results of an import in their JSON form."""
     return {
         "revisions": [
-            revision_facts(publication.revision)
-            | {"published": publication.is_new, "replaced": publication.is_repaired}
+            {
+                "revision": publication.revision,
+                "isNew": publication.is_new,
+                "isRepaired": publication.is_repaired,
+            }
             for publication in publications
         ],
         "skipped": [
-            attributes_of(error, "location", "line", "key", "reason") for error in report.skipped
+            {"location": it.location, "line": it.line, "key": it.key, "reason": it.reason}
+            for it in report.skipped
         ],
         "warnings": report.warnings,
     }
@@ -224,11 +212,6 @@ def stack_listing(frame: Frame) -> list[StackLine]:
     ]
 
 
-def stack_facts(revision: RevisionInfo, stacks: Sequence[StackLine]) -> Sequence[StackLine] | None:
-    """Return stacks in their JSON form; None if the source of the revision lists none."""
-    return None if revision.num_specs and not stacks else stacks
-
-
 # -- specs
 
 
@@ -257,17 +240,6 @@ def spec_lines(spec: Spec, alike: Collection[str] = ()) -> Iterator[str]:
     first, *others = layout.wrapped(f"{spec.hash} {namespace}{spec.short}{in_stacks}")
     yield styles.digest(first[: len(spec.hash)]) + first[len(spec.hash) :]
     yield from others
-
-
-def spec_facts(spec: Spec) -> dict[str, Any]:
-    """Return the JSON form of a spec, without its dependencies, which this module does not read.
-
-    A spec without stacks, not even root, is from a source that lists none.
-    """
-    facts = msgspec.structs.asdict(spec) | {"stacks": spec.stacks or None}
-    facts = {name: facts[name] for name in SHOWN_FACTS}
-    del facts["dependencies"]  # null would mean unknown
-    return {"hash": facts.pop("hash"), "short": spec.short} | facts
 
 
 def types_of(mask: int) -> list[str]:

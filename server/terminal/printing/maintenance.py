@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import attributes_of
+from server.terminal.console import plain
 from server.terminal.printing import styles
 from server.terminal.printing.commits import imported_text
 from server.terminal.printing.layout import REVISION, TableColumn, number, table, wrapped
@@ -24,13 +24,10 @@ from snapshots.catalog.status import Status
 from snapshots.catalog.vacuum import Vacuumed
 from snapshots.catalog.verification import Verified
 from snapshots.history import History
-from snapshots.models import RevisionInfo, revision_facts
+from snapshots.models import RevisionInfo
 from snapshots.refs import series
 from snapshots.sources import lock_files
 from snapshots.texts import counted, minute, size
-
-KEEP_LIST_FORMAT = 1
-"""The version of the document that ``keep-list --json`` prints."""
 
 _MAX_CELLS = 10
 
@@ -86,25 +83,16 @@ def _summary(removal: Removal, *, dry_run: bool) -> str:
 
 def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
     """Return the removed revisions in their JSON form."""
-    return {
-        "dry_run": dry_run,
-        "removed": removal.revisions,
-        "unused_contents": removal.contents,
-        "num_unused_bytes": removal.num_bytes,
-        "warnings": removal.not_stored,
-    }
+    facts = plain(removal)
+    del facts["rows"]
+    return {"dryRun": dry_run, **facts}
 
 
 def pruned_facts(
     removal: Removal, choices: Sequence[RetentionChoice], *, dry_run: bool
 ) -> dict[str, Any]:
     """Return the JSON form of the removed revisions, and of those that stay with the reasons."""
-    remaining = [
-        revision_facts(choice.revision) | {"kept_by": choice.kept_by}
-        for choice in choices
-        if choice.kept_by
-    ]
-    return removal_facts(removal, dry_run=dry_run) | {"kept": remaining}
+    return removal_facts(removal, dry_run=dry_run) | {"kept": [it for it in choices if it.kept_by]}
 
 
 def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[str]:
@@ -137,17 +125,7 @@ def _duration(grace: timedelta) -> str:
 
 def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
     """Return the deleted files and rows in their JSON form."""
-    return {
-        "dry_run": dry_run,
-        "tables": [
-            {"table": name, "num_files": len(files), "num_bytes": done.num_bytes[name]}
-            for name, files in done.files.items()
-        ],
-        "struck_off": done.struck_off,
-        "relisted": done.relisted,
-        "num_forgotten_pairs": done.num_pairs,
-        "num_forgotten_rows": done.num_rows,
-    }
+    return {"dryRun": dry_run, **plain(done)}
 
 
 def copied_lines(copied: Copied, place: str) -> Iterator[str]:
@@ -160,7 +138,7 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
 
 def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
     """Return the same in its JSON form."""
-    return {"location": place, **msgspec.structs.asdict(copied)}
+    return {"location": place, **plain(copied)}
 
 
 # -- upkeep and status
@@ -170,16 +148,16 @@ def upkeep_lines(results: Mapping[str, Any], problems: Mapping[str, str]) -> Ite
     """Yield one line per step of upkeep."""
     sentences: Mapping[str, Callable[[Any], str]] = {
         "prune": lambda it: (
-            f"{counted(it['num_removed'], 'revision')} removed, {it['num_kept']:,} kept"
+            f"{counted(it['numRemoved'], 'revision')} removed, {it['numKept']:,} kept"
         ),
-        "vacuum": lambda it: f"{counted(it['num_files'], 'file')} deleted, {size(it['num_bytes'])}",
-        "verify": lambda it: f"{counted(it['num_contents'], 'content')} read",
+        "vacuum": lambda it: f"{counted(it['numFiles'], 'file')} deleted, {size(it['numBytes'])}",
+        "verify": lambda it: f"{counted(it['numContents'], 'content')} read",
         "history": lambda it: (
-            f"{counted(it['num_compared'], 'pair')} of neighbours compared"
-            + (", all again because the tables were damaged" if it["was_damaged"] else "")
+            f"{counted(it['numCompared'], 'pair')} of neighbours compared"
+            + (", all again because the tables were damaged" if it["wasDamaged"] else "")
         ),
-        "backup": lambda it: f"{counted(it['num_files'], 'file')} copied, {size(it['num_bytes'])}",
-        "runs": lambda it: f"{counted(it['num_forgotten'], 'record')} of old runs forgotten",
+        "backup": lambda it: f"{counted(it['numFiles'], 'file')} copied, {size(it['numBytes'])}",
+        "runs": lambda it: f"{counted(it['numForgotten'], 'record')} of old runs forgotten",
     }
     for name, sentence in sentences.items():
         if name in results:
@@ -287,26 +265,6 @@ class KeepListReport(msgspec.Struct, frozen=True):
                 lost += f", {lock.num_absent:,} of them in no revision"
             yield from wrapped(f"{lock.file}: {lost}")
 
-    def document(self) -> dict[str, Any]:
-        """Return the list in its JSON form, which docs/keeping.md describes."""
-        rest = self.rest
-        return {
-            "format": KEEP_LIST_FORMAT,
-            "revisions": self.revisions,
-            "lock_files": self.locks,
-            "hashes": self.hashes,
-            "rest": rest
-            and {
-                "num_specs": len(rest.hashes),
-                **attributes_of(rest, "size", "num_unknown"),
-                "coverage_lost": [
-                    {"package": package, "stack": stack or None, "target": target}
-                    for package, stack, target in rest.cells
-                ],
-                "lock_files": self.checked,
-            },
-        }
-
 
 def keep_list_report(
     opened: OpenedCatalog,
@@ -355,21 +313,6 @@ def filled_lines(filled: FillResult, imported: ImportedRecipes | None = None) ->
         yield imported_text(imported)
 
 
-def filled_facts(filled: FillResult, imported: ImportedRecipes | None = None) -> dict[str, Any]:
-    """Return the same in its JSON form."""
-    facts = {
-        "num_compared": filled.num_made,
-        "failed": [
-            attributes_of(pair, "base", "head") | {"reason": reason}
-            for pair, reason in filled.failures.items()
-        ],
-    }
-    if imported is None:
-        return facts
-    counts = {"num_revisions": len(imported.recipes), "num_commits": imported.num_commits}
-    return {"recipes": counts} | facts
-
-
 # -- verification
 
 
@@ -385,15 +328,3 @@ def verified_lines(verified: Verified) -> Iterator[str]:
     )
     damaged = sum(finding.is_damage for finding in verified.findings)
     yield f"{read}: {counted(damaged, 'damage')} found" if damaged else f"{read}: no damage found"
-
-
-def verified_facts(verified: Verified) -> dict[str, Any]:
-    """Return the findings in their JSON form."""
-    return {
-        "sound": verified.is_sound,
-        **attributes_of(verified, "num_revisions", "num_contents", "num_specs", "num_pairs"),
-        "findings": [
-            {"damaged": finding.is_damage, **attributes_of(finding, "place", "reason", "advice")}
-            for finding in verified.findings
-        ],
-    }

@@ -4,25 +4,23 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
 
 import msgspec
 
 from server.settings import settings_from
-from server.terminal.catalogs import open_sides
-from server.terminal.console import attributes_of, note
+from server.terminal.catalogs import OpenedCatalog, open_sides
+from server.terminal.console import note
+from server.terminal.documents import Question, planned_inputs, side_name
 from server.terminal.printing import comparisons, styles, verdicts
 from server.terminal.printing.commits import CatalogComparison
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
 from snapshots.changes.coverage import CoverageChangeKind
-from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
 from snapshots.changes.plans import Plan, StackLock, StackPlan
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.errors import InvalidArgument
 from snapshots.models import LOCK_FILE, FileInfo, Source
-from snapshots.notes.changelog import to_json
 from snapshots.notes.plan_comments import comment
 from snapshots.program import importer_name
 from snapshots.recipes.commits import Between, Recipes, RecipesOrigin, links_of
@@ -31,21 +29,7 @@ from snapshots.recipes.repository import open_recipes
 from snapshots.sources import lock_files
 from snapshots.texts import counted, names_hint, quoted
 
-FORMAT = 1
-"""The version of the document that ``plan --json`` prints."""
-
 _MAX_LISTED = 20
-_NOTES = (
-    "summary",
-    "causes",
-    "why_unknown",
-    "recipes",
-    "commits",
-    "why_no_commits",
-    "no_longer_available",
-    "packages",
-)
-"""The fields of release notes that the document of a plan contains."""
 
 
 class Planned(CatalogComparison, frozen=True, dict=True, kw_only=True):
@@ -74,8 +58,8 @@ def plan(
     locks: Sequence[Sequence[str]],
     recipes: str | None,
     commits: str | None,
-) -> Planned:
-    """Return the build plan for lock files, given as pairs of a stack and a file.
+) -> tuple[OpenedCatalog, Planned]:
+    """Return a catalog, and the build plan for lock files, given as pairs of a stack and a file.
 
     Stacks that base does not have are listed on standard error. Raises what ``open_sides`` raises,
     SourceError for lock files and repositories, and InvalidArgument for commits.
@@ -104,7 +88,8 @@ def plan(
     known = opened.catalog.recipes.of(side)
     change = None if recipes is None else _commits(computed.explanation, known, recipes, commits)
     why = computed.explanation
-    return Planned(side, head, opened.library, explained=why, plan=computed, commits=change)
+    planned = Planned(side, head, opened.library, explained=why, plan=computed, commits=change)
+    return opened, planned
 
 
 def _commits(
@@ -196,42 +181,10 @@ def _downgrade_text(change: PackageChange) -> str:
     return f"{change.newest_before} → {change.newest_after}"
 
 
-# -- a document
-
-
-def plan_document(planned: Planned, report: verdicts.GateReport | None) -> dict[str, Any]:
-    """Return the plan in its JSON form, which docs/json.md describes."""
-    plan = planned.plan
-    notes: dict[str, Any] = msgspec.json.decode(to_json(planned.notes()))
-    return {
-        "format": FORMAT,
-        "base": planned.base,
-        "head": planned.head,
-        **attributes_of(plan, "num_specs", "num_reused"),
-        "num_to_build": len(plan.to_build),
-        **attributes_of(plan, "num_external", "size_label"),
-        "stacks": [_stack_facts(planned, stack) for stack in planned.stack_plans],
-        **{name: notes[name] for name in _NOTES},
-        "to_build": _to_build(planned),
-        "gate": None if report is None else verdicts.verdict_document(report),
-    }
-
-
-def _stack_facts(planned: Planned, stack: StackPlan) -> dict[str, Any]:
-    name_of = planned.explanation.causes.name_of
-    return msgspec.structs.asdict(stack) | {
-        "downgrades": [
-            {"package": change.name, "before": change.newest_before, "after": change.newest_after}
-            for change in stack.downgrades
-        ],
-        "causes": [
-            {"key": name_of(count.number).key} | attributes_of(count, "num_specs", "num_involved")
-            for count in stack.causes
-        ],
-    }
-
-
-def _to_build(planned: Planned) -> list[dict[str, Any]]:
-    added, stacks = planned.changes.specs.select([SpecChangeKind.ADDED]), planned.whole.head.stacks
-    changes = zip(added.after.tolist(), comparisons.spec_changes_facts(planned, added), strict=True)
-    return [facts | {"stacks": stacks.at(row)} for row, facts in changes]
+def question_of(planned: Planned, locks: Sequence[Sequence[str]]) -> Question:
+    """Return the document of a plan, with the specs of its lock files."""
+    contents = ((stack, lock_files.read_content(file).content) for stack, file in locks)
+    specs = [spec for stack, content in contents for spec in planned_inputs(stack, content)]
+    stacks = [stack for stack, _ in locks]
+    variables = {"base": side_name(planned.base), "specs": specs, "stacks": stacks}
+    return Question("Plan", variables, (planned.base,))

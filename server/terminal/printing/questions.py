@@ -5,13 +5,15 @@ docs/questions.md describes the documents.
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Self
+from typing import Self
 
+import click
 import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.console import attributes_of, note, print_result
+from server.terminal.console import note, print_result, prints_json
+from server.terminal.documents import Question, print_answer, side_name
 from server.terminal.printing import styles
 from server.terminal.printing.checks import find_last_seen
 from server.terminal.printing.layout import TableColumn, number, table, wrapped
@@ -46,10 +48,9 @@ from snapshots.texts import (
 )
 from snapshots.timelines.spans import Span
 
-FORMAT = 1
-"""The version of the documents of ``holes``, ``twins`` and ``impact``."""
-
 _MAX_NAMES = 8
+_MAX_GROUPS = 20
+"""Number of twin groups that are printed by default."""
 
 
 class Scope(msgspec.Struct, frozen=True):
@@ -137,22 +138,8 @@ def print_holes(opened: OpenedCatalog, side: SideInfo, limit: int | None) -> Non
         if holes is not None and (more := len(holes) - len(shown)):
             yield styles.quiet(f"and {counted(more, 'hole')} more")
 
-    def document() -> dict[str, Any]:
-        facts = [
-            msgspec.structs.asdict(hole) | attributes_of((seen or {}).get(hole.hash), "gone_in")
-            for hole in shown
-        ]
-        return {
-            "format": FORMAT,
-            "revision": scope.revision,
-            "num_specs": scope.graph.num_rows,
-            **attributes_of(holes, "num_affected"),
-            "num_unknown": scope.num_unknown,
-            "num_holes": None if holes is None else len(holes),
-            "holes": None if holes is None else facts,
-        }
-
-    print_result(document, lines())
+    variables = {"ref": side_name(side), "first": limit}
+    print_answer(opened, Question("Holes", variables, (side,)), lines())
 
 
 def _history_text(hole: Hole, last_seen: Mapping[str, Span] | None) -> str:
@@ -186,18 +173,13 @@ class TwinsCause(msgspec.Struct, frozen=True):
         """The cause in one line."""
         return twins_title(self.name)
 
-    def facts(self) -> dict[str, Any]:
-        """Return the cause in its JSON form."""
-        facts = attributes_of(self, "title", "num_specs", "num_involved", "num_stacks")
-        return msgspec.structs.asdict(self.name) | {"key": self.name.key} | facts
-
-
-def _saved_facts(frame: Frame, rows: Rows) -> dict[str, Any]:
-    return {"num_specs": len(rows), "size": frame.size.total(rows)}
-
 
 def print_twins(
-    opened: OpenedCatalog, side: SideInfo, stacks: Sequence[str], package: str | None, limit: int
+    opened: OpenedCatalog,
+    side: SideInfo,
+    stacks: Sequence[str],
+    package: str | None,
+    limit: int | None,
 ) -> None:
     """Print the specs of a revision that are built more than once, and the causes.
 
@@ -210,7 +192,8 @@ def print_twins(
         mask = scope.mask & frame.package.among([package])[frame.package.codes]
         scope = msgspec.structs.replace(scope, mask=mask)
     twins = Twins(Side(frame, scope.graph), scope.mask)
-    causes, groups = _causes_of_all(frame, twins), twins[:limit]
+    most = _MAX_GROUPS if limit is None else limit
+    causes, groups = _causes_of_all(frame, twins), twins[:most]
     # With the rows that would no longer be built again if the specs of the group were one.
     shown = list(zip(groups, twins.saved(groups), strict=True))
 
@@ -238,19 +221,11 @@ def print_twins(
         if more := len(twins) - len(shown):
             yield styles.quiet(f"and {counted(more, 'group')} more")
 
-    def document() -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            **attributes_of(scope, "revision", "stacks"),
-            "package": package,
-            **attributes_of(scope, "num_specs", "num_unknown"),
-            "num_groups": len(twins),
-            "saved": _saved_facts(frame, twins.others),
-            "causes": [cause.facts() for cause in causes],
-            "groups": [_group_facts(frame, twins, group, saved) for group, saved in shown],
-        }
-
-    print_result(document, lines())
+    stack = stacks[0] if stacks else None
+    variables = {"ref": side_name(side), "stack": stack, "package": package, "first": limit}
+    if len(stacks) > 1 and prints_json():
+        raise click.UsageError("--json takes one --stack.")
+    print_answer(opened, Question("Twins", variables, (side,)), lines())
 
 
 def _group_lines(frame: Frame, twins: Twins, group: TwinGroup, saved: Rows) -> Iterator[str]:
@@ -261,17 +236,6 @@ def _group_lines(frame: Frame, twins: Twins, group: TwinGroup, saved: Rows) -> I
     titles = few(list(map(twins_title, _causes_of(twins, group))), _MAX_NAMES)
     text = f"  {titles}; joined, they save {counted(len(saved), 'spec')}"
     yield from wrapped(text, " " * 6)
-
-
-def _group_facts(frame: Frame, twins: Twins, group: TwinGroup, saved: Rows) -> dict[str, Any]:
-    rows = group.rows.tolist()
-    return {
-        "name": frame.package.at(rows[0]),
-        "version": frame.version.at(rows[0]),
-        "specs": [frame.hashes.at(row) for row in rows],
-        "causes": [name.key for name in _causes_of(twins, group)],
-        "saved": _saved_facts(frame, saved),
-    }
 
 
 def _causes_of(twins: Twins, group: TwinGroup) -> list[CauseName]:
@@ -322,22 +286,6 @@ class LaterChange(msgspec.Struct, frozen=True):
         causes = few(list(map(cause_title, self.causes)), _MAX_NAMES)
         replacements = counted(self.num_specs, "replacement")
         return f"next change, in {title(self.revision)}: {causes and f'{causes}; '}{replacements}"
-
-    def facts(self) -> dict[str, Any]:
-        """Return the change in its JSON form."""
-        causes = [
-            msgspec.structs.asdict(name) | {"key": name.key, "title": cause_title(name)}
-            for name in self.causes
-        ]
-        return attributes_of(self, "base", "revision", "num_specs") | {"causes": causes}
-
-
-def _part_facts(
-    kind: str, parts: Sequence[impact.ImpactPart] | None
-) -> list[dict[str, Any]] | None:
-    if parts is None:
-        return None
-    return [{kind: part.name, **attributes_of(part, "num_specs")} for part in parts]
 
 
 def print_impact(
@@ -396,27 +344,15 @@ def print_impact(
                 ]
                 yield from table(parts, columns)
 
-    def document() -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "revision": scope.revision,
-            "stack": scope.stack,
-            "packages": present,
-            **attributes_of(counts, "num_specs", "num_packages"),
-            "num_unknown": scope.num_unknown,
-            **attributes_of(counts, "size", "size_label"),
-            "by_stack": counts and _part_facts("stack", counts.by_stack),
-            "by_target": counts and _part_facts("target", counts.by_target),
-            "commits": touched
-            and {
-                **attributes_of(touched, "repository", "base", "head"),
-                "num_commits": len(touched.commits),
-                "absent": absent,
-            },
-            "later": later and later.facts(),
-        }
-
-    print_result(document, lines())
+    found = {
+        "ref": side_name(side),
+        "stack": stack,
+        "packages": present,
+        "numUnknown": scope.num_unknown,
+        "impact": counts,
+        "later": later,
+    }
+    print_result(lambda: found, lines())
 
 
 def _find_later(opened: OpenedCatalog, scope: Scope, packages: Sequence[str]) -> LaterChange | None:
@@ -460,15 +396,5 @@ def print_largest(opened: OpenedCatalog, side: SideInfo, stack: str | None, most
             ]
             yield from table(packages, columns)
 
-    def document() -> dict[str, Any]:
-        top = [
-            msgspec.structs.asdict(package) | {"size_label": impact.size_label(package.num_specs)}
-            for package in packages or ()
-        ]
-        return {
-            "format": FORMAT,
-            **attributes_of(scope, "revision", "stack", "num_specs"),
-            "top": None if packages is None else top,
-        }
-
-    print_result(document, lines())
+    found = {"ref": side_name(side), "stack": stack, "top": packages}
+    print_result(lambda: found, lines())

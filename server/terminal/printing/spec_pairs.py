@@ -4,16 +4,14 @@ docs/json.md describes the document.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.console import attributes_of, print_result
+from server.terminal.documents import Question, print_answer, side_name
 from server.terminal.printing import styles
-from server.terminal.printing.comparisons import path_facts
 from server.terminal.printing.layout import TableColumn, table, wrapped
-from server.terminal.printing.listings import spec_facts, types_of
+from server.terminal.printing.listings import types_of
 from snapshots.changes import spec_pairs
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
@@ -91,45 +89,11 @@ def _print_pair(
         yield from _cause_lines(pair)
         yield from _below_lines(pair)
 
-    def document() -> dict[str, Any]:
-        causes, below = pair.explanation.causes, pair.below
-        before, after = ({"revision": info, "spec": spec_facts(spec)} for info, spec in shown)
-        return {
-            "format": FORMAT,
-            "base": before,
-            "head": after,
-            "facts": pair.facts,
-            "variants": {"removed": pair.variants.before, "added": pair.variants.after},
-            "dependencies": [
-                {
-                    "name": change.name,
-                    "before": _edge_facts(change.before),
-                    "after": _edge_facts(change.after),
-                    "path": path_facts(pair.explanation, change.path),
-                }
-                for change in pair.dependencies
-            ]
-            if pair.are_known
-            else None,
-            "causes": [
-                {
-                    "key": causes.name_of(number).key,
-                    **attributes_of(causes.name_of(number), "kind", "package", "before", "after"),
-                    "title": cause_title(causes.name_of(number)),
-                    "facts": causes.facts_of(number),
-                    "why_unknown": causes.why_unknown(number),
-                    "path": path_facts(pair.explanation, path),
-                }
-                for number, path in enumerate(pair.paths)
-            ],
-            "num_shared_below": len(below.shared),
-            "num_differing_below": len(below.differing),
-            "num_only_below_base": len(below.only_base),
-            "num_only_below_head": len(below.only_head),
-            "differences": pair.nested_changes,
-        }
-
-    print_result(document, lines())
+    refs = [side_name(info) for info, _ in shown]
+    hashes = dict(zip(("base", "head"), pair.hashes, strict=True))
+    variables = hashes | dict(zip(("baseRef", "headRef"), refs, strict=True))
+    infos = tuple(info for info, _ in shown)
+    print_answer(opened, Question("SpecPair", variables, infos), lines())
     return differ
 
 
@@ -253,12 +217,3 @@ def _below_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     for name, changes in spec_pairs.dependency_changes(pair.nested_changes):
         text = ", ".join(difference_phrase(path, change) for path, change in changes)
         yield from wrapped(f"  {styles.name(name)}: {text}", _INDENT)
-
-
-def _edge_facts(end: EdgeEnd | None) -> dict[str, Any] | None:
-    if end is None:
-        return None
-    return attributes_of(end, "hash", "version") | {
-        "types": types_of(end.types),
-        "virtuals": end.virtuals,
-    }

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from server.terminal.catalogs import open_sides
-from server.terminal.console import attributes_of, note
+from server.terminal.console import note
 from server.terminal.printing import styles
 from server.terminal.printing.layout import Style, wrapped
 from snapshots.catalog.library import Library
@@ -26,9 +26,6 @@ from snapshots.models import SideInfo
 from snapshots.refs import title
 from snapshots.side_comparisons import SideComparison
 from snapshots.texts import counted, visible
-
-FORMAT = 1
-"""The version of the document. It increases when a name is removed or changes its meaning."""
 
 
 class GateReport(msgspec.Struct, frozen=True):
@@ -174,27 +171,32 @@ def summary(verdict: Verdict) -> str:
 
 
 def verdict_document(report: GateReport) -> dict[str, Any]:
-    """Return the verdict in its JSON form, which docs/gates.md describes."""
-    verdict = report.verdict
+    """Return the verdict with the names of ``CheckReport`` in the API."""
+    results = [
+        {
+            "name": result.rule.name,
+            "level": result.rule.level,
+            "line": result.rule.line,
+            "hasPassed": result.passed,
+            "message": result.message,
+            "numBreaches": len(result.breaches),
+            "breaches": [
+                {
+                    "message": breach.message,
+                    "packageName": breach.package,
+                    "hashes": breach.hashes(),
+                }
+                for breach in result.breaches
+            ],
+        }
+        for result in report.verdict.results
+    ]
     return {
-        "format": FORMAT,
-        "rules_file": report.rules,
+        "rulesFile": report.rules,
         "base": report.base,
         "head": report.head,
-        "passed": verdict.passed,
-        "rules": list(map(_result_facts, verdict.results)),
-    }
-
-
-def _result_facts(result: RuleResult) -> dict[str, Any]:
-    return {
-        **attributes_of(result.rule, "name", "level", "line"),
-        **attributes_of(result, "passed", "message"),
-        "num_breaches": len(result.breaches),
-        "breaches": [
-            attributes_of(breach, "message", "package") | {"specs": breach.hashes()}
-            for breach in result.breaches
-        ],
+        "hasPassed": report.verdict.passed,
+        "rules": results,
     }
 
 
