@@ -47,8 +47,9 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         """Return the catalog of a location, which is not read yet and need not exist."""
         catalog = Catalog(location)
         settings = settings_from(os.environ)
-        urls = {"recipes_url": settings.recipes_url, "public_url": settings.public_address()}
-        library = Library(catalog, **urls)
+        library = Library(
+            catalog, recipes_url=settings.recipes_url, public_url=settings.public_address()
+        )
         return cls(catalog, catalog.history, library)
 
     def revision(self, ref: str | None) -> RevisionInfo:
