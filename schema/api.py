@@ -17,12 +17,13 @@ from schema import errors
 from schema.context import Context
 from schema.documents.bounds import Refusal, refused_variables
 from schema.documents.documents import MAX_CACHED_BYTES, Document, Documents
-from schema.documents.estimates import NOTHING, Estimate, cost_extension, too_expensive
+from schema.documents.estimates import NOTHING, Estimate, too_expensive
 from schema.execution.budget import BudgetExceeded
 from schema.execution.compiled import Fallback
 from schema.execution.executor import BudgetedExecutor
 from schema.execution.row_cache import ROW_BYTES, RowCache
 from schema.fields import gql
+from schema.fields.cost import Sizes
 from schema.limits import Limits
 from schema.query import Query
 from schema.revisions.package import RevisionPackage, Stack
@@ -49,8 +50,10 @@ graphql_schema.description = (  # Strawberry takes no description of a schema
 )
 
 
-LIGHT_UNITS, LIGHT_BYTES = 6_000, 2_500_000
-"""The maximum cost and response size of a request that takes a few milliseconds."""
+LIGHT_UNITS = 20_000
+"""The maximum cost of a request that may take a few milliseconds; if it takes longer, it is
+interrupted.
+"""
 
 LIGHT_VARIABLES = 2_000
 """Maximum size of the variables of a light request, as JSON in bytes."""
@@ -60,23 +63,21 @@ class OperationResult(msgspec.Struct, frozen=True):
     """The result of a request.
 
     ``executed`` is False if the request was refused before its execution. ``data`` may contain JSON
-    fragments for orjson. ``estimate`` is the expected cost, which is part of the response if
-    ``allowed`` is given.
+    fragments for orjson. ``cost``, if it was requested, is ``extensions.cost`` of the response.
     """
 
     data: dict[str, Any] | None
     errors: tuple[GraphQLFormattedError, ...]
     executed: bool
-    estimate: Estimate = NOTHING
-    allowed: Limits | None = None
+    cost: dict[str, int] | None = None
 
     def body(self) -> dict[str, Any]:
         """Return the response in the form that GraphQL defines."""
         body: dict[str, Any] = {"errors": self.errors} if self.errors else {}
         if self.executed:
             body["data"] = self.data
-        if self.allowed is not None:
-            body["extensions"] = {"cost": cost_extension(self.estimate, self.allowed)}
+        if self.cost is not None:
+            body["extensions"] = {"cost": self.cost}
         return body
 
 
@@ -119,33 +120,43 @@ class API:
         return counted
 
     def cost(
-        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+        self,
+        query: str,
+        operation_name: str | None,
+        variables: Mapping[str, Any] | None,
+        sizes: Sizes = Sizes(),  # noqa: B008 - a frozen record
     ) -> Estimate:
-        """Return the cost of a request; NOTHING if it is refused before its execution."""
-        return self._priced(self.documents.get(query), operation_name, variables)[2]
+        """Return the cost of a request in a catalog of some sizes, by default of a large one.
+
+        NOTHING if it is refused before its execution.
+        """
+        return self._priced(self.documents.get(query), operation_name, variables, sizes)[2]
 
     def allows(self, cost: Estimate) -> bool:
         """Return whether a cost is within the limits and not NOTHING."""
         return cost is not NOTHING and too_expensive(cost, self.limits) is None
 
     def is_weighed(
-        self, query: str, operation_name: str | None, variables: Mapping[str, Any] | None
+        self,
+        query: str,
+        operation_name: str | None,
+        variables: Mapping[str, Any] | None,
+        sizes: Sizes,
     ) -> bool:
         """Return whether a request's document and cost are cached."""
         if not self.documents.is_known(query):
             return False
-        return self.documents.get(query).is_estimated(graphql_schema, operation_name, variables)
+        return self.documents.get(query).is_estimated(
+            graphql_schema, operation_name, variables, sizes
+        )
 
     def is_light(self, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
-        """Return whether a request takes at most a few milliseconds if all data is in memory.
-
-        Its variables are short, and its cost is small. Long filters, ``matching`` and comparisons
-        always cost more.
+        """Return whether a request may take only a few milliseconds if all data is in memory: its
+        variables are short, and its cost is small.
         """
         if variables and not is_small(variables):
             return False
-        units = cost.units - cost.cached_units
-        return units <= LIGHT_UNITS and cost.num_bytes <= LIGHT_BYTES
+        return cost.units - cost.shared_units <= LIGHT_UNITS
 
     def execute(
         self,
@@ -158,7 +169,8 @@ class API:
         include_cost: bool = False,
         cost: Estimate | None = None,
     ) -> OperationResult:
-        """Execute a request; with ``include_cost``, the response contains its estimated cost.
+        """Execute a request; with ``include_cost``, the response contains its cost: the requested
+        and the actual one, and the limit.
 
         If ``cost`` is given, which the API ``allows``, the variables are the declared ones, and the
         cost is not estimated again. With ``executor``, graphql-core executes the request by it,
@@ -167,18 +179,18 @@ class API:
         The response to a request that exceeds the context's budget is only an error. Raises
         NotLoaded if data has to be loaded first and the context may not wait for it.
         """
-        admitted = self._admitted(
-            query, variables, operation_name, include_cost=include_cost, cost=cost
-        )
+        admitted = self._admitted(query, variables, operation_name, context, cost)
         if isinstance(admitted, OperationResult):
             return admitted
-        allowed = self.limits if include_cost else None
         try:
             result = self._executed(query, admitted, operation_name, context, executor)
         except BudgetExceeded as exceeded:
             shown: tuple[GraphQLFormattedError, ...] = (errors.exceeded(exceeded),)
             return OperationResult(
-                None, shown, executed=True, estimate=admitted.cost, allowed=allowed
+                None,
+                shown,
+                executed=True,
+                cost=self._shown_cost(admitted.cost, context) if include_cost else None,
             )
         finally:
             context.release()
@@ -190,9 +202,13 @@ class API:
         )
         # Variables of a wrong type are the request's fault: nothing was executed.
         executed = result.data is not None or not shown or any("path" in error for error in shown)
-        return OperationResult(
-            result.data, shown, executed, estimate=admitted.cost, allowed=allowed
-        )
+        shown_cost = self._shown_cost(admitted.cost, context) if include_cost else None
+        return OperationResult(result.data, shown, executed, shown_cost)
+
+    def _shown_cost(self, cost: Estimate, context: Context) -> dict[str, int]:
+        """Return ``extensions.cost`` of a response."""
+        actual = context.actual_units()
+        return {"requested": cost.units, "actual": actual, "limit": self.limits.max_cost}
 
     def _executed(
         self,
@@ -230,9 +246,8 @@ class API:
         query: str,
         variables: Mapping[str, Any] | None,
         operation_name: str | None,
-        *,
-        include_cost: bool,
-        cost: Estimate | None = None,
+        context: Context,
+        cost: Estimate | None,
     ) -> "_Admitted | OperationResult":
         """Return the request to execute, or the result if it is refused."""
         document = self.documents.get(query)
@@ -240,15 +255,19 @@ class API:
             return OperationResult(None, document.errors, executed=False)
         if cost is not None:
             return _Admitted(document, dict(variables or ()), cost)
-        declared, refusal, cost = self._priced(document, operation_name, variables)
+        sizes = Sizes.of(context.history)
+        declared, refusal, cost = self._priced(document, operation_name, variables, sizes)
         refusal = refusal or too_expensive(cost, self.limits)
         if refusal is None:
             return _Admitted(document, declared, cost)
-        allowed = self.limits if include_cost else None
-        return OperationResult(None, (refusal,), executed=False, estimate=cost, allowed=allowed)
+        return OperationResult(None, (refusal,), executed=False)
 
     def _priced(
-        self, document: Document, operation_name: str | None, variables: Mapping[str, Any] | None
+        self,
+        document: Document,
+        operation_name: str | None,
+        variables: Mapping[str, Any] | None,
+        sizes: Sizes,
     ) -> tuple[dict[str, Any], Refusal, Estimate]:
         """Return the declared variables, the error if they are refused, and the cost of the
         operation.
@@ -256,7 +275,7 @@ class API:
         declared = document.declared_variables(operation_name, variables) or {}
         if (refusal := refused_variables(declared, self.limits)) is not None:
             return declared, refusal, NOTHING
-        return declared, None, document.estimate(graphql_schema, operation_name, declared)
+        return declared, None, document.estimate(graphql_schema, operation_name, declared, sizes)
 
 
 class _Admitted(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from schema.execution.budget import (
     Failed,
     NotLoaded,
 )
+from schema.fields.cost import Work
 from snapshots.arrays import Mask
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
@@ -188,8 +189,22 @@ class Context:
         self._answers = self.answers or HistoryCache(self.catalog, self.library)
         self._answers_by_name: dict[HistoryCall, dict[str, Any]] = {}
         self._calls: set[HistoryCall] = set()
+        self._used: set[tuple[Cache[Any, Any], Hashable]] = set()
         failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
         self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
+
+    def actual_units(self) -> int:
+        """Return the units of the values and the shared work of the request so far."""
+        library = self.library
+        works = {
+            library.frames: Work.LOADING,
+            library.comparisons: Work.COMPARING,
+            library.explanations: Work.EXPLAINING,
+            library.twins: Work.EXPLAINING,
+        }
+        used = (works.get(cache) for cache, _ in self._used)
+        shared = sum(work.own_units for work in used if work is not None)
+        return self.budget.num_values + shared
 
     def require_time(self) -> None:
         """Raise NotLoaded if the request may not take more than a few milliseconds."""
@@ -429,6 +444,7 @@ class Context:
             if isinstance(held, Failed):
                 raise held.error
             return held
+        self._used.add(place)
         value = cache.peek(key)
         if value is None:
             if not self.may_load:

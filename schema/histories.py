@@ -18,8 +18,8 @@ from schema.comparisons.explanations import (
     stored_causes,
 )
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, LOADED, Cost, Work, field, resolver
 from schema.node import Node, id_field
 from schema.revisions.revision import (
     Revision,
@@ -30,7 +30,7 @@ from schema.revisions.revision import (
 from schema.revisions.spec import SpecType
 from snapshots.catalog import history_queries
 from snapshots.catalog.history_queries import HistoryQueries
-from snapshots.changes.coverage import NUM_NEAREST, CoverageDimension
+from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
@@ -53,11 +53,8 @@ from snapshots.timelines.growth import Growth, GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 
-REPLACED = Cost(weight=units.COMPARING + units.EXPLAINING, each_loaded=2 * units.LOADING)
-"""Finding the replacement of a hash, for which two revisions are compared."""
-
-SPANS = 4
-"""Typical number of spans of a hash, in all series."""
+TIMELINE = 8_000
+"""Units for computing the history of a package in a series from its changes."""
 
 
 @gql.object_type
@@ -119,7 +116,7 @@ class HashHistoryType(Node):
     version = many.attribute("history.version", str)
     newest = revision_field("history.newest")
 
-    @resolver(Cost(weight=20, each_loaded=units.LOADING))
+    @resolver(LOADED)
     def spec(self, info: Info) -> SpecType | None:
         """The spec with this hash in `newest`, with all facts."""
         return self._newest_spec(info.context)
@@ -135,7 +132,7 @@ class HashHistoryType(Node):
             raise CatalogError(context.catalog.location, reason)
         return SpecType(loaded=loaded, row=row)
 
-    @resolver(REPLACED)
+    @resolver(EXPLAINED)
     def successor(self, info: Info) -> SpecType | None:
         """The spec that replaced it in the revision after `newest`; null if no spec did, or if the
         series still has it.
@@ -150,7 +147,7 @@ class HashHistoryType(Node):
         counterparts = info.context.explain(span.last, span.gone_in).counterparts
         return SpecType(loaded=head, row=int(counterparts.head_of[row]))
 
-    @resolver(Cost(weight=20, each_loaded=2 * units.LOADING))
+    @resolver(LOADED)
     def nearest(self, info: Info) -> SpecType | None:
         """The most similar spec of the package in the newest revision of the series that had it
         last, as in `MissingSpec.nearest`; null if that revision has the hash, or no spec of the
@@ -171,7 +168,7 @@ class HashHistoryType(Node):
         """The span whose last revision is the newest."""
         return max(self.history.spans, key=lambda span: age(span.last))
 
-    @resolver(Cost(items=SPANS))
+    @resolver()
     def spans(self) -> list[SpanType]:
         """The spans of revisions that had it, grouped by series in the order of `allSeries`, oldest
         first within a series.
@@ -179,15 +176,8 @@ class HashHistoryType(Node):
         return [SpanType(span=span) for span in self.history.spans]
 
 
-TOUCHED = 5
-"""Typical number of reasons for which a revision changes a package."""
-
-
 TOGETHER = 50
 """Number of entries whose main causes are read at once."""
-
-MAIN_CAUSES = Cost(weight=50, items=TOUCHED, once=20_000)
-"""The main causes of a package in some revisions."""
 
 
 class _PackagePairs(msgspec.Struct, frozen=True):
@@ -248,13 +238,13 @@ class PackageHistoryEntry(Node):
         return None if base is None else ComparisonType(base_info=base, head_info=self.entry.head)
 
     kind = many.attribute("entry.kind", PackageChangeKind)
-    versions_added = many.attribute("entry.versions_added", list[str], texts(60))
-    versions_removed = many.attribute("entry.versions_removed", list[str], texts(60))
+    versions_added = many.attribute("entry.versions_added", list[str])
+    versions_removed = many.attribute("entry.versions_removed", list[str])
     num_specs_added = many.attribute("entry.specs_added", int)
     num_specs_removed = many.attribute("entry.specs_removed", int)
     num_specs_changed = many.attribute("entry.specs_changed", int)
 
-    @resolver(Cost(items=TOUCHED))
+    @resolver()
     def reasons(self) -> list[ReasonCount]:
         """The reasons for which its hashes were added, removed or changed. The numbers add up to
         all of these hashes; hashes that returned have a separate reason.
@@ -266,7 +256,7 @@ class PackageHistoryEntry(Node):
             if reason in counts
         ]
 
-    @resolver(MAIN_CAUSES)
+    @resolver(Cost(weight=50, work=Work.HISTORIES))
     def main_causes(self, info: Info) -> list[Cause] | None:
         """The main causes of its added specs that replaced others, those that explain the most
         specs first; null for the first revision of the series. `Cause.numSpecs` counts only specs
@@ -278,12 +268,6 @@ class PackageHistoryEntry(Node):
             if base is None
             else self.of_package.main_causes(info.context, base, self.entry.head)
         )
-
-
-IN_SERIES = Cost(weight=20)
-"""A fact of a package in a series, where only its history is known."""
-
-IN_SERIES_TEXTS = msgspec.structs.replace(IN_SERIES, num_bytes=80)
 
 
 @gql.object_type
@@ -348,22 +332,22 @@ class SeriesPackage(Node):
 
     series = series_field("series_name")
 
-    @resolver(units.CATALOG_PACKAGE)
+    @resolver(CATALOG_PACKAGE)
     def package(self, info: Info) -> "Package | None":
         """The package in all series."""
         return catalog_package(info.context, self.name)
 
-    @resolver(IN_SERIES_TEXTS)
+    @resolver()
     def versions(self) -> list[str]:
         """The versions of its specs in `lastSeen`, newest first."""
         return list(self._summary.versions)
 
-    @resolver(IN_SERIES)
+    @resolver()
     def num_specs(self) -> int:
         """Number of its specs in `lastSeen`."""
         return self._summary.num_specs
 
-    @resolver(IN_SERIES)
+    @resolver()
     def num_revisions(self) -> int:
         """Number of revisions of the series that have it."""
         return self._summary.num_revisions
@@ -378,7 +362,7 @@ class SeriesPackage(Node):
         """The last revision that has a spec of it."""
         return Revision(info=(self.timeline or self._summary).last_seen)
 
-    @resolver(IN_SERIES)
+    @resolver()
     def gone_in(self) -> Revision | None:
         """The revision after `lastSeen`, which no longer has it; null if the newest revision of the
         series has it.
@@ -394,7 +378,7 @@ class SeriesPackage(Node):
         revisions = info.context.changing_history().of_series(self.series_name)
         return bool(revisions) and revisions[0] == (self.timeline or self._summary).last_seen
 
-    @relay.connection_field(Cost(weight=units.TIMELINE, each=2))
+    @relay.connection_field(Cost(weight=TIMELINE))
     def entries(self, info: Info, *, page: relay.PageArguments) -> PackageHistoryConnection | None:
         """One entry for each revision that changed the package, newest first."""
         objects = self.entries_of(info.context)
@@ -425,14 +409,8 @@ class SeriesPackage(Node):
         return many.ComputedList(len(entries), entry)
 
 
-SERIES_OF_PACKAGE = 4
-"""Typical number of series that have a package."""
-
 CELLS = 20_000
 """Computing the cells of a package in all series from the stored comparisons of neighbours."""
-
-SPANS_OF_CELL = 3
-"""Typical number of spans in which a series has specs in a cell."""
 
 TargetArgument = Annotated[
     str | None,
@@ -469,7 +447,7 @@ class AvailabilitySpanType:
     num_specs = many.attribute("span.num_specs", int)
     gone_in = revision_field("span.gone_in", Revision | None)
 
-    @resolver(Cost(items=TOUCHED))
+    @resolver()
     def reasons(self) -> list[ReasonCount]:
         """The reasons for which `goneIn` removed them, with the number of specs of each; empty if
         `goneIn` is null.
@@ -483,7 +461,7 @@ class AvailabilitySpanType:
         last, gone_in = self.span.last, self.span.gone_in
         return None if gone_in is None else ComparisonType(base_info=last, head_info=gone_in)
 
-    @resolver(MAIN_CAUSES)
+    @resolver(Cost(weight=50, work=Work.HISTORIES))
     def main_causes(self, info: Info) -> list[Cause] | None:
         """The main causes of the specs of the package that replaced others in `goneIn`, those that
         explain the most specs first; null if `goneIn` is null. `Cause.numSpecs` counts only specs
@@ -508,7 +486,7 @@ class Availability:
     series = series_field("name")
     is_current = many.attribute("spans_of_cell", bool, make=is_current)
 
-    @resolver(Cost(items=SPANS_OF_CELL))
+    @resolver()
     def spans(self) -> list[AvailabilitySpanType]:
         """The spans of revisions that had such specs, oldest first; empty if the series never had
         any.
@@ -540,7 +518,7 @@ class Package(Node):
     name = many.attribute("package.name", str)
     is_gone = many.attribute("package.is_gone", bool)
 
-    @resolver(Cost(items=SERIES_OF_PACKAGE))
+    @resolver(Cost(items="series"))
     def in_series(self, info: Info) -> list[SeriesPackage]:
         """The series that ever had it: the main series first, then the others in the order of
         `allSeries`.
@@ -555,7 +533,7 @@ class Package(Node):
         """
         return SeriesPackage.of(info.context, self.package.name, self.package.best)
 
-    @resolver(Cost(weight=units.TIMELINE))
+    @resolver(Cost(weight=TIMELINE))
     def series_package(self, info: Info, series: str | None = None) -> SeriesPackage | None:
         """The package in a series; null if the series never had it.
 
@@ -564,7 +542,7 @@ class Package(Node):
         best = self.package.best.series
         return SeriesPackage.of_id(info.context, series or best, self.package.name)
 
-    @resolver(Cost(weight=CELLS, items=SERIES_OF_PACKAGE))
+    @resolver(Cost(weight=CELLS, items="series"))
     def availability(
         self,
         info: Info,
@@ -584,7 +562,7 @@ class Package(Node):
             for one, of_series in zip(self.package.in_series, spans, strict=True)
         ]
 
-    @resolver(Cost(weight=CELLS, items=NUM_NEAREST, each_loaded=units.LOADING))
+    @resolver(Cost(weight=CELLS, work=Work.LOADING))
     def nearest_specs(
         self,
         info: Info,
@@ -605,17 +583,17 @@ class Package(Node):
         rows = nearest_in_cell(base.frame, head.frame, self.package.name, cell)
         return [SpecType(loaded=head, row=row) for row in rows.tolist()]
 
-    @resolver(Cost(weight=CELLS, num_bytes=200))
+    @resolver(Cost(weight=CELLS))
     def versions(self, info: Info) -> list[str]:
         """The versions that its specs ever had, newest first."""
         return self._cells(info.context).values(CoverageDimension.VERSION)
 
-    @resolver(Cost(weight=CELLS, num_bytes=100))
+    @resolver(Cost(weight=CELLS))
     def targets(self, info: Info) -> list[str]:
         """The targets that its specs ever had; empty if no source states them."""
         return self._cells(info.context).values(CoverageDimension.TARGET)
 
-    @resolver(Cost(weight=CELLS, num_bytes=400))
+    @resolver(Cost(weight=CELLS))
     def stack_names(self, info: Info) -> list[str] | None:
         """The names of the stacks, without root, that its specs ever were in; null if no source
         lists stacks.
@@ -635,7 +613,7 @@ def catalog_package(context: Context, name: str) -> Package | None:
 
 gql.describe_enum(SeriesCauseKey)
 
-CAUSES = Cost(weight=60_000, each=5, arguments={"by": ArgumentCost(each=60_000)})
+CAUSES = Cost(weight=2_500, values=2_500)
 """Summing up causes, possibly of years, from the stored comparisons of neighbours."""
 
 POINTS_DEFAULT = 100
@@ -677,7 +655,7 @@ class SeriesCauseType:
     package_name = many.attribute("cause.package", str | None)
     cause_kind = many.attribute("cause.kind", CauseKind | None)
 
-    @resolver(units.CATALOG_PACKAGE)
+    @resolver(CATALOG_PACKAGE)
     def package(self, info: Info) -> Package | None:
         """The package; null if no revision ever had it, and where `packageName` is null."""
         name = self.cause.package
@@ -694,7 +672,7 @@ class SeriesCauseType:
     num_involved = many.attribute("cause.num_involved", int)
     size = many.attribute("cause.size", gql.ByteCount | None)
 
-    @resolver(Cost(weight=5, items=NumberArgument("last", default=POINTS_DEFAULT)))
+    @resolver()
     def points(
         self, last: relay.FirstArgument = POINTS_DEFAULT
     ) -> list[SeriesCausePointType] | None:
@@ -723,7 +701,7 @@ class ImpactOutcome:
         """The comparison of the two revisions between which the package changed."""
         return ComparisonType(base_info=self.loaded.base, head_info=self.loaded.head)
 
-    @relay.connection_field(Cost(weight=5))
+    @relay.connection_field()
     def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """The causes in the package, those that explain the most specs first."""
         return cause_connection(self.loaded, self.outcome.causes, page)
@@ -745,9 +723,6 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
 
 
 # -- series
-
-POINTS = 1_000
-"""Expected number of revisions in a series: twenty years of weekly or three years of daily ones."""
 
 
 class GrowthRows(many.RowList["GrowthPointType"]):
@@ -852,7 +827,7 @@ class Series(Node):
         """Its newest revision: the newest one of its newest tag."""
         return Revision(info=info.context.changing_history().of_series(self.name)[0])
 
-    @relay.connection_field(Cost(weight=200, each=1))
+    @relay.connection_field(Cost(items="revisions"))
     def revisions(
         self, info: Info, *, page: relay.PageArguments
     ) -> relay.Connection[Revision] | None:
@@ -861,9 +836,7 @@ class Series(Node):
         """
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
-    @resolver(
-        Cost(weight=500, items=NumberArgument("last", default=POINTS), each=3), gql.Omittable()
-    )
+    @resolver(Cost(weight=500, items="revisions"), gql.Omittable())
     def growth(
         self, info: Info, since: Since = None, until: Until = None, last: int | None = None
     ) -> list[GrowthPointType] | None:
@@ -905,7 +878,7 @@ class Series(Node):
             page, cursors, lambda place: SeriesCauseType(cause=causes[place])
         )
 
-    @resolver(Cost(weight=units.TIMELINE))
+    @resolver(Cost(weight=TIMELINE))
     def package(self, info: Info, name: str) -> SeriesPackage | None:
         """A package in the series; null if the series never had it.
 

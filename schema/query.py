@@ -9,8 +9,8 @@ from schema.comparisons.explanations import ONE_COMMIT, CommitType
 from schema.comparisons.plan import plan_field
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
 from schema.context import Context, Info
-from schema.fields import gql, relay, units
-from schema.fields.cost import ArgumentCost, Cost, ListLength, resolver
+from schema.fields import gql, relay
+from schema.fields.cost import LOADED, PAGE, Cost, Work, resolver
 from schema.histories import (
     HashHistoryType,
     Package,
@@ -19,8 +19,8 @@ from schema.histories import (
 )
 from schema.node import Node, find_node
 from schema.revisions.lookup import best_covering_field
-from schema.revisions.revision import REF, RESOLVING, OfRef, Revision, Tag, revision_connection
-from schema.revisions.spec import SpecType
+from schema.revisions.revision import REF, OfRef, Revision, Tag, revision_connection
+from schema.revisions.spec import HISTORY_OF_HASH, SpecType
 from schema.revisions.suggestions import destination_field, suggest_field
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.errors import CachelogError
@@ -34,27 +34,18 @@ Side = Annotated[
 OfTag = Annotated[str | None, strawberry.argument("Only revisions of this tag.")]
 OfSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
 
-NARROWING = ArgumentCost(weight=5_000, once=20_000)
-"""Recomputing the lists of changes for the specs in scope."""
+COMPARISON = Cost(weight=5_000)
+"""A comparison; each condition recomputes the lists of changes for the specs in scope."""
 
-HOLDING = 80_000
+HOLDING = Cost(weight=80_000, items="revisions", values=300)
 """Searching the stored changes for the packages of hashes, and then for the hashes."""
-
-HELD_HASH = 300
-"""Units for each hash that the revisions have to contain."""
-
-NUM_SERIES = 30
-"""Expected number of series in a catalog: develop, releases, dated snapshots, and other tags."""
-
-FINDING = 100
-"""Units for an object by its id, or for the error about an invalid id."""
 
 
 @gql.object_type
 class Query:
     """The queries that the catalog answers."""
 
-    @resolver(Cost(weight=FINDING, once=units.LOADING))
+    @resolver(LOADED)
     def node(self, info: Info, id: strawberry.ID) -> Node | None:
         """The object with an id; null if there is none.
 
@@ -62,7 +53,7 @@ class Query:
         """
         return find_node(info.context, id)
 
-    @resolver(Cost(items=ListLength("ids"), each=FINDING, each_loaded=units.LOADING))
+    @resolver(Cost(items=PAGE, work=Work.LOADING))
     def nodes(self, info: Info, ids: list[strawberry.ID]) -> list[Node | None]:
         """The objects with some ids, in the same order; null for each id without an object.
 
@@ -70,14 +61,14 @@ class Query:
         """
         return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
-    @resolver(Cost(weight=50, items=120))
+    @resolver(Cost(items="tags"))
     def tags(self, info: Info) -> list[Tag]:
         """All tags of the catalog: develop, then releases, then dated snapshots, each newest first,
         then other tags.
         """
         return [Tag(name=name) for name in info.context.changing_history().tags]
 
-    @resolver(Cost(weight=20))
+    @resolver()
     def tag(self, info: Info, name: str) -> Tag | None:
         """The tag with a name; null if there is none.
 
@@ -85,14 +76,14 @@ class Query:
         """
         return Tag.of_id(info.context, name)
 
-    @resolver(Cost(weight=100, items=NUM_SERIES))
+    @resolver(Cost(items="series"))
     def all_series(self, info: Info) -> list[Series]:
         """All series, in the order of `tags`: develop, then releases, then dated snapshots, then
         other tags.
         """
         return [Series(name=name) for name in info.context.changing_history().series_names]
 
-    @resolver(Cost(weight=20))
+    @resolver()
     def series(self, info: Info, name: str) -> Series | None:
         """The series with a name; null if there is none.
 
@@ -100,7 +91,7 @@ class Query:
         """
         return Series.of_id(info.context, name)
 
-    @resolver(Cost(weight=20))
+    @resolver()
     def main_series(self, info: Info) -> Series | None:
         """The default series: develop, or the series with the most revisions if there is no
         develop; null if the catalog is empty.
@@ -108,7 +99,7 @@ class Query:
         name = info.context.changing_history().main_series
         return None if name is None else Series(name=name)
 
-    @resolver(Cost(weight=100, once=units.ALL_PACKAGES))
+    @resolver(Cost(work=Work.HISTORIES))
     def package(self, info: Info, name: str) -> Package | None:
         """A package in all series; null if no revision ever had it.
 
@@ -116,17 +107,7 @@ class Query:
         """
         return catalog_package(info.context, name)
 
-    @relay.connection_field(
-        Cost(
-            weight=2_000,
-            each=2,
-            once=units.ALL_PACKAGES,
-            arguments={
-                "search": ArgumentCost(weight=500),
-                "matching": ArgumentCost(weight=100, once=100),
-            },
-        )
-    )
+    @relay.connection_field(Cost(weight=2_000, work=Work.HISTORIES))
     def packages(
         self,
         info: Info,
@@ -156,7 +137,7 @@ class Query:
         names = [package.name for package in chosen]
         return relay.connection_of(page, names, lambda place: Package(package=chosen[place]))
 
-    @resolver(Cost(weight=units.SPANS_OF_HASH))
+    @resolver(Cost(weight=HISTORY_OF_HASH))
     def hash(self, info: Info, hash: str) -> HashHistoryType | None:
         """The history of a hash in all revisions; null if no revision ever had it. If several
         hashes start with the prefix, the error has extensions.code AMBIGUOUS_HASH, and
@@ -166,9 +147,7 @@ class Query:
         """
         return HashHistoryType.of(info.context, hash)
 
-    @resolver(
-        Cost(weight=units.SPANS_OF_HASH, each_loaded=units.LOADING, arguments={"ref": RESOLVING})
-    )
+    @resolver(Cost(weight=HISTORY_OF_HASH, work=Work.LOADING))
     def spec(self, info: Info, hash: str, ref: OfRef = None) -> SpecType | None:
         """A spec in the revision that `ref` names, or, without `ref`, in the newest revision of any
         series that has it; null if there is none. The same errors as for `hash`.
@@ -177,9 +156,7 @@ class Query:
         """
         return SpecType.sought(info.context, hash, ref)
 
-    @relay.connection_field(
-        Cost(weight=HOLDING, each=1, arguments={"hashes": ArgumentCost(each=HELD_HASH)})
-    )
+    @relay.connection_field(HOLDING)
     def revisions_holding(
         self, info: Info, hashes: list[str], series: OfSeries = None, *, page: relay.PageArguments
     ) -> relay.Connection[Revision] | None:
@@ -190,7 +167,7 @@ class Query:
         revisions = info.context.of_history(HistoryQueries.holding, frozenset(hashes), series)
         return revision_connection(revisions, page)
 
-    @relay.connection_field(Cost(weight=1_000, each=1))
+    @relay.connection_field(Cost(weight=1_000, items="revisions"))
     def revisions(
         self,
         info: Info,
@@ -212,7 +189,7 @@ class Query:
         return revision_connection(lines, page)
 
     @resolver(
-        Cost(arguments={"ref": RESOLVING}),
+        Cost(),
         gql.Omittable(),
         description=f"One revision. ref is one of: {REF} Without ref: the newest revision of the "
         "main series. For an unknown ref, the result is null, with an error whose "
@@ -222,17 +199,7 @@ class Query:
     def revision(self, info: Info, ref: OfRef = None) -> Revision | None:
         return Revision(info=info.context.resolve(ref))
 
-    @resolver(
-        Cost(
-            arguments={
-                "base": RESOLVING,
-                "head": RESOLVING,
-                "stack": NARROWING,
-                "package": NARROWING,
-                "matching": NARROWING,
-            }
-        )
-    )
+    @resolver(COMPARISON)
     def compare(
         self,
         info: Info,

@@ -11,8 +11,8 @@ import strawberry
 from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import Cost, field, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import EXPLAINED, Cost, field
 from schema.node import Node, info_of_id, node_id
 from schema.revisions.package import PackageRows, RevisionPackage
 from schema.revisions.spec import SpecRows, SpecType
@@ -195,7 +195,7 @@ def id_of_record(kind: str, name: str) -> Any:
         key = rows.comparison.key
         return [node_id(kind, *key, value(record)) for record in rows.records]
 
-    return many.for_many(ids, "An opaque, stable id.", cost=Cost(weight=1.5))
+    return many.for_many(ids, "An opaque, stable id.")
 
 
 def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
@@ -246,10 +246,6 @@ def change_connection(
     start = relay.cursor_of(*digests, key="")
     cursors = [start + key(record) for record in shown.records]
     return relay.Connection(page=relay.ListPage([part], shown, cursors))
-
-
-FIELDS = Cost(weight=5, items=10)
-"""The facts of a spec that can differ."""
 
 
 @gql.object_type
@@ -318,18 +314,16 @@ class PackageChangeType(many.ListedRecord, Node):
 
     before: RevisionPackage | None = many.for_many(_packages_before)
     after: RevisionPackage | None = many.for_many(_packages_after)
-    versions_added: list[str] = many.of_record("versions_added", cost=texts(60))
-    versions_removed: list[str] = many.of_record("versions_removed", cost=texts(60))
+    versions_added: list[str] = many.of_record("versions_added")
+    versions_removed: list[str] = many.of_record("versions_removed")
     num_specs_added: int = many.of_record("specs_added")
     num_specs_removed: int = many.of_record("specs_removed")
     num_specs_changed: int = many.of_record("specs_changed")
     size_delta: gql.ByteCount | None = many.for_many(_size_deltas)
-    main_cause: LazyCause | None = many.for_many(
-        _causes_of_packages, cost=Cost(weight=10, once=units.EXPLAINING)
-    )
+    main_cause: LazyCause | None = many.for_many(_causes_of_packages, cost=EXPLAINED)
 
 
-PACKAGES = Cost(weight=100, num_bytes=10_000)
+PACKAGES = Cost(weight=100)
 """The names of the packages that were added to a stack, or removed from it: thousands in a few
 months.
 """
@@ -366,7 +360,7 @@ class StackChangeType(many.ListedRecord, Node):
 
 gql.describe_enum(CoverageChangeKind)
 
-NEAREST = Cost(weight=40, items=3)
+NEAREST = Cost(weight=40)
 """The specs nearest to a lost cell."""
 
 
@@ -389,6 +383,8 @@ class CoverageChangeType(many.ListedRecord):
 
     kind: CoverageChangeKind = many.of_record("kind")
     package_name: str = many.of_record("package")
-    values: list[str] = many.of_record("values", cost=texts(80))
+    values: list[str] = many.of_record(
+        "values",
+    )
     num_specs: int = many.of_record("num_specs")
     nearest_specs: list[SpecType] = many.for_many(_nearest, cost=NEAREST)

@@ -13,8 +13,8 @@ from strawberry.scalars import JSON
 from schema.comparisons import changes, explanations
 from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, evaluate
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, resolver, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import COMPARED, EXPLAINED, Cost, Work, resolver
 from schema.node import Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
@@ -40,68 +40,34 @@ from snapshots.notes.sentences import plain
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
 
-NOTES = Cost(weight=195_000, once=units.EXPLAINING, num_bytes=15_000_000, of_state=True)
+NOTES = Cost(weight=70_000, work=Work.EXPLAINING, of_state=True)
 """Release notes, which are not cached. A request may contain two formats of them.
 
 Notes between revisions that are months apart are long, especially as JSON.
 """
 
-HIGHLIGHTS = msgspec.structs.replace(NOTES, num_bytes=1_000)
-"""Sentences about all sections of the notes."""
-
 MAX_LISTED = 4_000
 """Maximum number of added and removed hashes in release notes; if there are more, none are listed.
 """
 
-HASHES = Cost(weight=3_000, once=units.COMPARING, num_bytes=1_000_000)
+HASHES = Cost(weight=3_000, work=Work.COMPARING)
 """All hashes of one kind of change: tens of thousands between revisions that are months apart."""
 
-CHANGES = Cost(
-    weight=1_000,
-    each=20,
-    once=units.COMPARING,
-    arguments={
-        "kinds": ArgumentCost(weight=100, each=50),
-        "reasons": ArgumentCost(weight=5_000, each=50, once=units.EXPLAINING),
-        "pairsOnce": ArgumentCost(weight=1_000, once=units.EXPLAINING),
-        "search": ArgumentCost(weight=1_000),
-        "orderBy": ArgumentCost(weight=500),
-        "filter": ArgumentCost(weight=3_000, each=60),
-    },
-)
+CHANGES = Cost(weight=1_000, work=Work.COMPARING)
 """A page of the changes of a comparison."""
 
-COVERAGE = Cost(
-    weight=units.COVERING,
-    each=10,
-    once=units.COMPARING,
-    arguments={
-        "by": ArgumentCost(each=20_000),
-        "kinds": ArgumentCost(weight=100, each=50),
-        "search": ArgumentCost(weight=1_000),
-    },
-)
+COVERAGE = Cost(weight=20_000, work=Work.COMPARING, values=10_000)
 """A page of lost and gained cells."""
 
-ONE_CAUSE = Cost(weight=100, once=units.EXPLAINING)
-"""A single cause, by its name."""
-
-STACK_CHANGES = Cost(weight=200, items=units.STACKS, each=30, once=units.COMPARING)
+STACK_CHANGES = Cost(weight=200, items="stacks", work=Work.COMPARING)
 """The changed stacks."""
-
-WHY_UNKNOWN = Cost(weight=10, once=units.EXPLAINING, num_bytes=150)
-"""The facts that the sources of a comparison do not state."""
-
-
-EXPLAINED = Cost(weight=100, once=units.EXPLAINING)
-"""Values that are computed from the reasons of all changed hashes."""
 
 Kind = TypeVar("Kind")
 Kinds = Annotated[
     list[Kind] | None, strawberry.argument("Only these kinds; by default, all kinds.")
 ]
 
-COVERED = Cost(weight=units.COVERING * 2 / 3, once=units.COMPARING)
+COVERED = Cost(weight=20_000, work=Work.COMPARING)
 """The number of lost or gained cells. Both are counted together, and usually requested together."""
 
 
@@ -266,12 +232,12 @@ class ComparisonType(Node):
     base_stack = many.attribute("base_info", str | None, make=_stack_of)
     head_stack = many.attribute("head_info", str | None, make=_stack_of)
 
-    @resolver(Cost(weight=200, once=units.COMPARING))
+    @resolver(COMPARED)
     def summary(self, info: Info) -> ComparisonSummary:
         """The totals of the comparison."""
         return ComparisonSummary.of(self.loaded(info))
 
-    @resolver(texts(100))
+    @resolver()
     def left_out(self) -> list[str]:
         """The differences that do not count as changes."""
         return list(LEFT_OUT)
@@ -384,7 +350,7 @@ class ComparisonType(Node):
         effects = explanations.effects_of_comparison(self.loaded(info), levels, package)
         return None if effects is None else explanations.effect_connection(effects, page)
 
-    @resolver(ONE_CAUSE, gql.Omittable())
+    @resolver(EXPLAINED, gql.Omittable())
     def cause(
         self,
         info: Info,
@@ -405,7 +371,7 @@ class ComparisonType(Node):
         causes = (explanations.cause_of_key(comparison, name.key) for name in names)
         return next(filter(None, causes), None)
 
-    @resolver(explanations.KIND_COUNTS)
+    @resolver(explanations.COUNTS)
     def cause_kinds(self, info: Info) -> list[explanations.CauseKindCount]:
         """The number of causes of each kind, and of the specs that they explain. Kinds without
         causes are omitted.
@@ -426,14 +392,14 @@ class ComparisonType(Node):
             if num_causes[kind]
         ]
 
-    @resolver(WHY_UNKNOWN)
+    @resolver(EXPLAINED)
     def why_unknown(self, info: Info) -> str | None:
         """Why some causes cannot be determined: the facts that the source of either revision does
         not state. Null if both sources state dependencies and package hashes.
         """
         return self.loaded(info).explanation.why_unknown
 
-    @resolver(explanations.REASON_COUNTS)
+    @resolver(explanations.COUNTS)
     def reasons(self, info: Info) -> list[explanations.ReasonCount]:
         """The number of hashes that were added, removed or changed for each reason. Reasons without
         hashes are omitted.
@@ -492,7 +458,7 @@ class ComparisonType(Node):
         states_stacks = comparison.changes.pairing.persisting.state_stacks
         return _stack_changes(comparison) if states_stacks else None
 
-    @resolver(HIGHLIGHTS)
+    @resolver(NOTES)
     def highlights(self, info: Info) -> list[str]:
         """The first sentences of the release notes: what was added, removed, rebuilt, and why."""
         info.context.require_time()

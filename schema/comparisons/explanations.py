@@ -7,14 +7,13 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
-import msgspec
 import numpy as np
 import strawberry
 
 from schema.comparisons import changes
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, field, resolver, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, Cost, Work, field, resolver
 from schema.node import Node, id_field, node_id, node_of
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import MAX_TOGETHER, CauseName, Causes
@@ -45,30 +44,17 @@ gql.describe_enum(
     f"have requested a different one; only the newest {MAX_DEPENDENTS} such commits.",
 )
 
-COMMITS = Cost(
-    weight=5_000,
-    each=50,
-    once=units.EXPLAINING + 60_000,
-    arguments={"levels": ArgumentCost(each=50), "package": ArgumentCost(weight=100)},
-)
+COMMITS = Cost(weight=30_000, work=Work.EXPLAINING)
 """A page of the commits of a comparison: looking up and counting those between two revisions."""
 
-CAUSES = Cost(
-    weight=1_500,
-    each=20,
-    once=units.EXPLAINING,
-    arguments={"kinds": ArgumentCost(weight=100, each=50), "package": ArgumentCost(weight=100)},
-)
+CAUSES = Cost(weight=1_500, work=Work.EXPLAINING)
 """A page of causes."""
 
-CAUSE_COMMITS = Cost(weight=100, each=20, once=units.EXPLAINING + 60_000)
-"""Commits of one cause."""
+EFFECTS = Cost(weight=200_000, work=Work.EXPLAINING)
+"""The comparisons in which a commit explains causes: explaining one of each series."""
 
 ONE_COMMIT = Cost(weight=60_000)
 """A commit by a prefix of its hash: searching all commits of the catalog."""
-
-EFFECTS = Cost(weight=200_000, each=50, once=2 * units.EXPLAINING)
-"""The comparisons in which a commit explains causes: explaining one of each series."""
 
 
 @gql.object_type
@@ -110,9 +96,9 @@ class CommitType(Node):
 
     oid = many.attribute("commit.oid", str)
     committed_at: gql.DateTime = many.attribute("commit.committed_at", gql.DateTime)
-    subject = many.attribute("commit.subject", str, texts(300))
+    subject = many.attribute("commit.subject", str)
 
-    @resolver(texts(200))
+    @resolver()
     def web_url(self, info: Info) -> str | None:
         """The URL of its page at the hosting service, if known."""
         return info.context.library.links(self.repository).commit(self.commit.oid)
@@ -126,10 +112,8 @@ class CommitType(Node):
         url = info.context.library.links(self.repository).pull_request(number)
         return PullRequest(number=number, web_url=url)
 
-    changed_package_names = many.attribute(
-        "commit.packages", list[str], Cost(weight=20, num_bytes=2_000)
-    )
-    changed_stack_names = many.attribute("commit.stacks", list[str], texts(500))
+    changed_package_names = many.attribute("commit.packages", list[str])
+    changed_stack_names = many.attribute("commit.stacks", list[str])
 
     @resolver()
     def spack(self) -> changes.FieldChangeType | None:
@@ -208,7 +192,7 @@ class CommitEffectType(Node):
     level = many.attribute("effect.level", CommitLevel)
     is_taken_back = many.attribute("effect.taken_back", bool)
 
-    @relay.connection_field(Cost(weight=20, each=5))
+    @relay.connection_field()
     def causes(self, *, page: relay.PageArguments) -> relay.Connection["Cause"] | None:
         """The causes that it explains at this level, those that explain the most specs first."""
         return cause_connection(self.loaded, self.effect.causes, page)
@@ -216,7 +200,7 @@ class CommitEffectType(Node):
     num_specs = many.attribute("effect.num_specs", int)
     num_involved = many.attribute("effect.num_involved", int)
 
-    @resolver(Cost(weight=50, num_bytes=500))
+    @resolver()
     def stack_names(self) -> list[str] | None:
         """The names of the stacks of the specs in which these causes are involved, sorted, without
         root; null if the source of head does not list stacks.
@@ -301,15 +285,6 @@ gql.describe_enum(
     CauseKind,
     UNKNOWN="The sources do not state enough facts; `whyUnknown` describes what is missing.",
 )
-
-PACKAGES = Cost(weight=100, num_bytes=10_000)
-"""The names of the packages that a cause reaches; many for a cause deep in the graph."""
-
-FACTS = msgspec.structs.replace(changes.FIELDS, weight=150)
-"""The differences of a node, read on both sides, dependency by dependency."""
-
-TOGETHER = Cost(weight=5, items=MAX_TOGETHER)
-"""Other causes of exactly the same specs."""
 
 
 class CauseRows(many.RowList["Cause"]):
@@ -453,10 +428,10 @@ def _together(rows: CauseRows) -> many.Sublists:
     return many.Sublists.of(others, partial(CauseRows, rows.loaded))
 
 
-PATH = Cost(weight=200, items=6, once=units.EXPLAINING)
+PATHS = Cost(weight=100, work=Work.EXPLAINING)
 """Walking from a spec to its main cause."""
 
-CAUSED = Cost(weight=500, each=10)
+CAUSED = Cost(weight=500)
 """A page of the specs of a cause."""
 
 
@@ -485,29 +460,28 @@ class Cause(Node):
 
     rows: strawberry.Private[CauseRows]
 
-    id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=1.5))
+    id: strawberry.ID = many.for_many(_ids)
     kind: CauseKind = _of_name(attrgetter("kind"))
     package_name: str | None = _of_name(attrgetter("package"))
     value_before: str | None = _of_name(attrgetter("before"))
     value_after: str | None = _of_name(attrgetter("after"))
-    title: str = _of_name(cause_title, cost=Cost(num_bytes=80))
-    why_unknown: str | None = _of_cause(Causes.why_unknown, cost=Cost(num_bytes=150))
-    facts: list[changes.FieldChangeType] = many.for_many(_facts, cost=FACTS)
+    title: str = _of_name(cause_title)
+    why_unknown: str | None = _of_cause(Causes.why_unknown)
+    facts: list[changes.FieldChangeType] = many.for_many(_facts, cost=Cost(weight=100))
     together: list["Cause"] = many.for_many(
         _together,
         "Causes that are involved in exactly the same specs, so that this comparison cannot "
         f"distinguish them: those that explain the most specs, at most {MAX_TOGETHER}.",
-        cost=TOGETHER,
     )
     num_together: int = _of_cause(Causes.num_together)
     num_specs: int = many.for_many(lambda rows: rows.counts("num_specs"))
     num_involved: int = many.for_many(lambda rows: rows.counts("num_involved"))
-    package_names: list[str] = many.for_many(_package_names, cost=PACKAGES)
+    package_names: list[str] = many.for_many(_package_names, cost=Cost(weight=100))
     path: list["CauseStepType"] = many.for_many(
         _paths_of_causes,
         "For two specs: the chain of dependencies from them to the cause, the two specs first; "
         "empty for other causes.",
-        cost=PATH,
+        cost=Cost(weight=100),
     )
 
     @classmethod
@@ -530,7 +504,7 @@ class Cause(Node):
         """Return a list of only this cause."""
         return self.rows
 
-    @resolver(units.CATALOG_PACKAGE)
+    @resolver(CATALOG_PACKAGE)
     def package(self, info: Info) -> LazyPackage | None:
         """The package that changed; null if no revision ever had it, and where `packageName` is
         null.
@@ -553,7 +527,7 @@ class Cause(Node):
             table = table.take(self.comparison.scope.in_head[table.after])
         return spec_change_connection(self.comparison, table, page)
 
-    @relay.connection_field(CAUSE_COMMITS)
+    @relay.connection_field(EXPLAINED)
     def commits(self, *, page: relay.PageArguments) -> relay.Connection[CommitEffectType] | None:
         """The commits that explain it, the closest level first, newest first within a level; null
         if either revision's recipe commit is not known.
@@ -638,8 +612,8 @@ class CauseStepType(many.ListedRecord):
     after: SpecType | None = many.for_many(_steps_after)
 
 
-KIND_COUNTS = Cost(weight=5_000, items=len(CauseKind), once=units.EXPLAINING)
-"""Counting all causes by kind."""
+COUNTS = Cost(weight=5_000, work=Work.EXPLAINING)
+"""Counting all causes by kind, or all changed hashes by reason."""
 
 
 @gql.object_type
@@ -740,16 +714,10 @@ def _paths(rows: changes.PartRows[Any]) -> many.Sublists:
     return many.Sublists.of(paths, partial(changes.PartRows, CauseStepType, rows.comparison))
 
 
-EXPLAINED = Cost(weight=1, once=units.EXPLAINING)
-"""Facts of each hash in an explanation."""
-
-REASON = msgspec.structs.replace(EXPLAINED, of_state=True)
+REASON = Cost(work=Work.EXPLAINING, of_state=True)
 """Which hashes returned is computed from the newest contents only, for a long series whose changes
 are not all stored.
 """
-
-INVOLVED = Cost(weight=20, items=10, once=units.EXPLAINING)
-"""The causes that are involved in a spec."""
 
 
 @gql.object_type
@@ -768,25 +736,18 @@ class SpecChangeType(many.ListedRecord, Node):
     name: str = many.of_record("name")
     before: SpecType | None = many.for_many(_specs_before)
     after: SpecType | None = many.for_many(_specs_after)
-    fields: list[changes.FieldChangeType] = many.for_many(
-        _fields, cost=msgspec.structs.replace(changes.FIELDS, weight=8, once=units.EXPLAINING)
-    )
+    fields: list[changes.FieldChangeType] = many.for_many(_fields, cost=EXPLAINED)
     reason: SpecChangeReason = many.for_many(_reasons, cost=REASON)
     counterpart: SpecType | None = many.for_many(_counterparts, cost=EXPLAINED)
     is_ambiguous: bool = many.for_many(_ambiguous, cost=EXPLAINED)
     why_ambiguous: str | None = many.for_many(_why_ambiguous, cost=EXPLAINED)
-    main_cause: Cause | None = many.for_many(
-        _main_causes, cost=Cost(weight=5, once=units.EXPLAINING)
-    )
-    involved_causes: list[Cause] = many.for_many(_involved_causes, cost=INVOLVED)
-    path: list[CauseStepType] = many.for_many(_paths, cost=PATH)
+    main_cause: Cause | None = many.for_many(_main_causes, cost=EXPLAINED)
+    involved_causes: list[Cause] = many.for_many(_involved_causes, cost=EXPLAINED)
+    path: list[CauseStepType] = many.for_many(_paths, cost=PATHS)
 
 
 spec_change_connection = partial(changes.change_connection, SpecChangeType, key=attrgetter("hash"))
 """Returns a page of a table of changed hashes, by default ordered by package and hash."""
-
-REASON_COUNTS = Cost(weight=5_000, items=len(REASONS), once=units.EXPLAINING)
-"""Counting the reasons of all changed hashes."""
 
 
 @gql.object_type

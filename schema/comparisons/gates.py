@@ -12,15 +12,13 @@ import strawberry
 
 from schema.comparisons.changes import LoadedComparison, PartRows
 from schema.context import Info
-from schema.documents.estimates import num_parts
-from schema.fields import cost, gql, many, relay, units
-from schema.revisions.lookup import CONCRETE_SPECS, ConcreteSpecInput, concrete_specs
+from schema.fields import cost, gql, many, relay
+from schema.revisions.lookup import ConcreteSpecInput, concrete_specs
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.rules.rules import (
     KEYS,
     KINDS,
     BadRule,
-    Forbidden,
     Rule,
     RuleLevel,
     RuleResult,
@@ -93,74 +91,13 @@ def _spec(number: int, value: Any) -> ConcreteSpecInput:
         raise InvalidArgument(f"specs[{number}]", str(error)) from None
 
 
-def _weigh(value: Any) -> float:
-    """Return the cost of some rules, which can be any JSON, in thousands of units.
-
-    For the largest revisions, the scope of a rule takes up to 6 ms, once for each distinct scope. A
-    query takes some 2 ms for each package in it, holes take 50 ms, twins 100 ms, cells at least 10
-    ms for each dimension, and a glob 0.5 ms.
-    """
-    rules = [
-        rule for rule in (value if isinstance(value, list) else [value]) if isinstance(rule, dict)
-    ]
-    scopes = {repr([rule.get(name) for name in _NARROWING]): rule for rule in rules}
-    return sum(map(_weigh_demand, rules)) + sum(map(_weigh_scope, scopes.values()))
-
-
-_NARROWING = ("stack", "package", "matching", "except")
-
-
-def _weigh_scope(rule: Mapping[str, Any]) -> float:
-    """Return the cost of selecting the specs to which a rule applies."""
-    if not any(rule.get(name) for name in _NARROWING):
-        return 0
-    globs = _size(rule, "package") + _size(rule, "except")
-    return 25 + 3 * globs + _weigh_query(rule.get("matching"))
-
-
-def _weigh_demand(rule: Mapping[str, Any]) -> float:
-    """Return the cost of a rule without the selection of its specs."""
-    looked_up = sum(
-        costs.get(name, 0)
-        for key, costs in _LOOKED_UP.items()
-        if isinstance(name := rule.get(key), str)
-    )
-    specs = CONCRETE_SPECS.each * _size(rule, "cover") / 1_000
-    dimensions = 25 * _size(rule, "for-each")
-    return 5 + looked_up + dimensions + specs + _weigh_query(rule.get("require"))
-
-
-_LOOKED_UP: Mapping[str, Mapping[str, float]] = {
-    "forbid": {Forbidden.HOLE.value: 150, Forbidden.COVERAGE_LOST.value: 50},
-    "limit": {"coverage-lost": 50, "coverage-gained": 50, "twins": 300},
-}
-"""The costs of what is forbidden and of what is limited, where more than changes is looked up."""
-
-
-def _weigh_query(query: Any) -> float:
-    return 10 * (1 + num_parts(query)) if isinstance(query, str) else 0
-
-
-def _size(rule: Mapping[str, Any], name: str) -> int:
-    value = rule.get(name)
-    return len(value) if isinstance(value, list) else 0
-
-
-RULES = cost.ArgumentCost(each=1_000, parts=_weigh)
-"""The cost of rules."""
-
-
 BREACHES_DEFAULT = 50
 """Default number of breaches in the list of a rule."""
 
-GATE = cost.Cost(
-    weight=1_000, once=units.EXPLAINING, arguments={"rules": RULES}, page=cost.ListLength("rules")
-)
-"""Evaluating rules; the cost of each is that of the argument."""
+GATE = cost.Cost(weight=1_000, work=cost.Work.EXPLAINING, values=5_000, inner_values=300)
+"""Evaluating rules; the budget is checked before each."""
 
-BREACHES = cost.Cost(
-    weight=200, items=cost.NumberArgument("first", default=BREACHES_DEFAULT), each=100
-)
+BREACHES = cost.Cost(weight=200)
 """The first breaches of a rule, each of which looks up its specs."""
 
 
@@ -188,7 +125,7 @@ class BreachType(many.ListedRecord):
     - num_specs: Number of specs that it concerns.
     """
 
-    message: str = many.of_record("message", cost=cost.texts(100))
+    message: str = many.of_record("message")
     package_name: str | None = many.of_record("package")
     num_specs: int = many.of_record("num_specs")
     spec: SpecType | None = many.for_many(_specs)
@@ -213,7 +150,7 @@ class RuleResultType:
     kind = many.attribute("result.rule.key", RuleKind, make=RuleKind)
     level = many.attribute("result.rule.level", RuleLevel)
     has_passed = many.attribute("result.passed", bool)
-    message = many.attribute("result.message", str, cost.texts(100))
+    message = many.attribute("result.message", str)
     num_breaches = many.attribute("result.breaches", int, make=len)
 
     @cost.resolver(BREACHES)
@@ -236,7 +173,7 @@ class CheckReport:
 
     has_passed = many.attribute("verdict.passed", bool)
 
-    @cost.resolver(cost.Cost(items=cost.ITEMS_OF_PAGE))
+    @cost.resolver(cost.Cost(items=cost.PAGE))
     def rules(self) -> list[RuleResultType]:
         """The result of each rule, in the given order."""
         return [

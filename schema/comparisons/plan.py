@@ -10,8 +10,8 @@ from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import SpecChangeType, spec_change_connection
 from schema.context import Info, PlannedInfo
 from schema.fields import gql, many, relay
-from schema.fields.cost import ArgumentCost, Cost, resolver
-from schema.revisions.revision import RESOLVING, Ref
+from schema.fields.cost import Cost, resolver
+from schema.revisions.revision import Ref
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.errors import InvalidArgument
@@ -21,17 +21,10 @@ from snapshots.sources.buildcache.database import cycle_reason, cycles
 from snapshots.spack.names import checked_hash, checked_name, checked_variant
 from snapshots.spack.notation import canonical_variants
 
-PLANNING = Cost(
-    weight=100_000,
-    arguments={
-        "specs": ArgumentCost(each=100),
-        "stacks": ArgumentCost(each=100),
-        "base": RESOLVING,
-    },
-)
+PLANNING = Cost(weight=50_000, values=60)
 """Reading an entire revision, and comparing its specs of some stacks with the given ones."""
 
-TO_BUILD = Cost(weight=500, each=10)
+TO_BUILD = Cost(weight=500)
 """A page of the specs that have to be built."""
 
 _UNKNOWN = "unknown"
@@ -186,7 +179,7 @@ class PlanType:
     num_to_build = many.attribute("plan.to_build", int, make=len)
     size_label = many.attribute("plan.size_label", str)
 
-    @resolver(Cost(num_bytes=200))
+    @resolver()
     def unknown_stacks(self) -> list[str]:
         """The stacks that base does not have."""
         return self.plan.unknown_stacks()

@@ -7,11 +7,11 @@ from typing import Any
 
 import strawberry
 
-from schema.comparisons.changes import FIELDS, FieldChangeType, LoadedComparison, PartRows
+from schema.comparisons.changes import FieldChangeType, LoadedComparison, PartRows
 from schema.comparisons.explanations import Cause, CauseStepType, cause_connection
 from schema.context import Context, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, resolver, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import Cost, Work, resolver
 from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
 from schema.revisions.revision import revision_field
 from schema.revisions.spec import SpecType
@@ -21,25 +21,19 @@ from snapshots.changes.sides import Side
 from snapshots.changes.spec_pairs import ChangedDependency, SpecPair, variant_changes
 from snapshots.frames.dependencies import DependencyType
 
-COMPARING_SPECS = Cost(
-    weight=2 * units.SPANS_OF_HASH + 50_000,
-    each_loaded=2 * units.LOADING,
-    arguments={"baseRef": ArgumentCost(weight=500), "headRef": ArgumentCost(weight=500)},
-)
+COMPARING_SPECS = Cost(weight=60_000, work=Work.LOADING)
 """Looking up the hashes of two specs, and loading both revisions."""
 
 BELOW = Cost(weight=5_000)
 """Counting all direct and indirect dependencies of two specs."""
 
-EXPLAINING_SPECS = 50_000
+EXPLAINING_SPECS = Cost(weight=50_000)
 """Computing the causes of one pair in the graphs of two revisions."""
 
-NESTING = 100_000
+NESTING = Cost(weight=100_000)
 """Computing the nested difference of some hundreds of nodes."""
 
 LISTED_DEFAULT = 100
-
-LISTED = NumberArgument("first", default=LISTED_DEFAULT)
 
 
 class ComparedSpecs:
@@ -87,7 +81,7 @@ def _of_edge(side: str, values_of: Callable[[EdgeEnd], Any], graphql_type: Any) 
         end = end_of(change)
         return [] if end is None else values_of(end)
 
-    return many.attribute("change", graphql_type, texts(30), make=values)
+    return many.attribute("change", graphql_type, make=values)
 
 
 @gql.object_type
@@ -122,7 +116,7 @@ class DependencyChangeType:
     virtuals_before = _of_edge("before", attrgetter("virtuals"), list[str])
     virtuals_after = _of_edge("after", attrgetter("virtuals"), list[str])
 
-    @resolver(Cost(weight=20, items=6))
+    @resolver()
     def path(self) -> list[CauseStepType]:
         """The chain of dependencies from this dependency to its main cause; empty if both hashes
         are equal, or if only one spec has it.
@@ -158,14 +152,12 @@ class SpecComparisonType:
     head = many.attribute("compared.head", SpecType)
     base_revision = revision_field("compared.base.loaded.info")
     head_revision = revision_field("compared.head.loaded.info")
-    facts = many.attribute("compared.pair.facts", list[FieldChangeType], FIELDS)
-    variants = many.attribute(
-        "compared.pair.variants", list[FieldChangeType], FIELDS, make=variant_changes
-    )
-    variants_added = many.attribute("compared.pair.variants.after", list[str], texts(200))
-    variants_removed = many.attribute("compared.pair.variants.before", list[str], texts(200))
+    facts = many.attribute("compared.pair.facts", list[FieldChangeType])
+    variants = many.attribute("compared.pair.variants", list[FieldChangeType], make=variant_changes)
+    variants_added = many.attribute("compared.pair.variants.after", list[str])
+    variants_removed = many.attribute("compared.pair.variants.before", list[str])
 
-    @resolver(Cost(once=EXPLAINING_SPECS, items=LISTED))
+    @resolver(EXPLAINING_SPECS)
     def dependencies(
         self, first: relay.FirstArgument = LISTED_DEFAULT
     ) -> list[DependencyChangeType] | None:
@@ -181,7 +173,7 @@ class SpecComparisonType:
             for change in pair.dependencies[:first]
         ]
 
-    @relay.connection_field(Cost(weight=100, once=EXPLAINING_SPECS, each=5))
+    @relay.connection_field(EXPLAINING_SPECS)
     def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """The causes of the difference between the hashes, the change of the specs themselves
         first. For specs of different packages: the causes of differences between the dependencies
@@ -195,7 +187,7 @@ class SpecComparisonType:
     num_only_below_base = many.attribute("compared.pair.below.only_base", int, BELOW, make=len)
     num_only_below_head = many.attribute("compared.pair.below.only_head", int, BELOW, make=len)
 
-    @resolver(Cost(once=NESTING, items=LISTED, num_bytes=150))
+    @resolver(NESTING)
     def differences(
         self, first: relay.FirstArgument = LISTED_DEFAULT
     ) -> list[FieldChangeType] | None:

@@ -20,6 +20,7 @@ from schema.documents import bounds
 from schema.documents.estimates import NOTHING, Estimate, estimate
 from schema.execution.compiled import Fallback, Operations, nodes_of
 from schema.execution.row_cache import RowCache
+from schema.fields.cost import Sizes
 from schema.limits import Limits
 
 Rule = Callable[[graphql.ValidationContext], Any]
@@ -197,9 +198,14 @@ class Document:
         return {name: variables[name] for name in names if name in variables}
 
     def estimate(
-        self, schema: graphql.GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
+        self,
+        schema: graphql.GraphQLSchema,
+        name: str | None,
+        variables: Mapping[str, Any] | None,
+        sizes: Sizes,
     ) -> Estimate:
-        """Return the cost of an operation; NOTHING if it cannot be executed.
+        """Return the cost of an operation in a catalog of some sizes; NOTHING if it cannot be
+        executed.
 
         ``variables`` are those that it declares, within the limits. The latest estimates are cached
         by the values of those variables that they depend on.
@@ -210,35 +216,44 @@ class Document:
         coerced = _coerced(schema, operation, variables)
         if coerced is None:
             return NOTHING  # the executor reports the error
-        estimated = self._cached_estimate(operation, coerced)
+        estimated = self._cached_estimate(operation, coerced, sizes)
         if estimated is None:
-            estimated, names = estimate(schema, self.node, operation, coerced)
+            estimated, names = estimate(schema, self.node, operation, coerced, sizes)
             with _LOCK:
                 self._estimates = self._estimates or LRUCache(_ESTIMATES)
                 reads = self._reads.setdefault(_place(operation), set())
                 if names in reads or len(reads) < _READS:
                     reads.add(names)
-                    self._estimates[_key(operation, names, coerced)] = estimated
+                    self._estimates[_key(operation, names, coerced, sizes)] = estimated
         return estimated
 
     def is_estimated(
-        self, schema: graphql.GraphQLSchema, name: str | None, variables: Mapping[str, Any] | None
+        self,
+        schema: graphql.GraphQLSchema,
+        name: str | None,
+        variables: Mapping[str, Any] | None,
+        sizes: Sizes,
     ) -> bool:
         """Return whether the estimate for these variables is cached."""
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
             return True
         coerced = _coerced(schema, operation, variables)
-        return coerced is None or self._cached_estimate(operation, coerced) is not None
+        return coerced is None or self._cached_estimate(operation, coerced, sizes) is not None
 
     def _cached_estimate(
-        self, operation: graphql.OperationDefinitionNode, coerced: Mapping[str, Any]
+        self,
+        operation: graphql.OperationDefinitionNode,
+        coerced: Mapping[str, Any],
+        sizes: Sizes,
     ) -> Estimate | None:
         if self._estimates is None:
             return None
         with _LOCK:
             for names in self._reads.get(_place(operation), ()):
-                estimated: Estimate | None = self._estimates.get(_key(operation, names, coerced))
+                estimated: Estimate | None = self._estimates.get(
+                    _key(operation, names, coerced, sizes)
+                )
                 if estimated is not None:
                     return estimated
         return None
@@ -263,11 +278,14 @@ def _place(operation: graphql.OperationDefinitionNode) -> int:
 
 
 def _key(
-    operation: graphql.OperationDefinitionNode, names: frozenset[str], coerced: Mapping[str, Any]
+    operation: graphql.OperationDefinitionNode,
+    names: frozenset[str],
+    coerced: Mapping[str, Any],
+    sizes: Sizes,
 ) -> bytes:
     """Return the key of an estimate: of the values of some variables, as long as any other."""
     values = [(name, coerced[name]) for name in sorted(names) if name in coerced]
-    return sha256(repr((_place(operation), sorted(names), values)).encode()).digest()
+    return sha256(repr((_place(operation), sorted(names), values, sizes)).encode()).digest()
 
 
 def _operations_of(node: graphql.DocumentNode) -> dict[str | None, graphql.OperationDefinitionNode]:

@@ -1,152 +1,103 @@
 """The cost of an operation, summed over its selections, and the refusal of expensive operations.
 
 A fragment counts each time it is spread, each alias counts, and selections that ``@skip`` and
-``@include`` omit do not count. Pages count as full. Sizes are clamped to the range that the field
-allows, so that no argument results in a negative cost.
+``@include`` omit do not count. Pages count as full, but not longer than the catalog allows. Sizes
+are clamped to the range that the field allows, so that no argument results in a negative cost.
 """
 
 from collections.abc import Mapping
-from operator import attrgetter
+from heapq import nlargest
+from itertools import chain
 from typing import Any
 
 import graphql
 import msgspec
 
 from schema.documents.bounds import refuse
-from schema.errors import bounded
+from schema.errors import CLIENT_TEXT
 from schema.execution.budget import QUERY_TOO_LARGE
 from schema.execution.compiled import nodes_of
-from schema.fields import many, relay
-from schema.fields.cost import ArgumentCost, ListLength, NumberArgument, cost_of, usual_bytes
+from schema.fields import relay
+from schema.fields.cost import FEW, PAGE, Cost, Sizes, Work, cost_of
 from schema.limits import Limits
+from snapshots.texts import shortened
 
-
-def page_size(first: Any, last: Any) -> int:
-    """Return the maximum number of items of a page."""
-    sizes = [size for size in (first, last) if type(size) is int]
-    return max(0, min([*sizes, relay.PAGE_MAX])) if sizes else relay.PAGE_DEFAULT
-
-
-def list_size(number: Any, usual: int | None, page: int) -> int:
-    """Return the length of a list that an argument limits; ``usual`` if it is not given.
-
-    If ``usual`` is None, it is the size of the page, which is then also the maximum.
-    """
-    most, usual = (page, page) if usual is None else (relay.PAGE_MAX, usual)
-    return max(0, min(number, most)) if type(number) is int else usual
-
-
-def num_parts(value: Any) -> int:
-    """Return the number of values in the lists of an argument, or of ``%`` and ``^`` in a text."""
-    if isinstance(value, str):
-        return value.count("%") + value.count("^")
-    if isinstance(value, dict):
-        return sum(num_parts(item) if isinstance(item, list) else 1 for item in value.values())
-    return len(value) if isinstance(value, list) else 0
+Path = tuple[str, ...]
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """The cost of an operation: units, and bytes of its response.
+    """The cost of an operation, in units.
 
-    ``path`` is the path of its most expensive part in the response, and ``path_units`` the cost of
-    that part with everything below it. ``cached_units`` is the share that takes no time if the
-    results are in memory: loading and comparing revisions. ``filter_values`` is the number of
-    values of the longest filter.
+    - units: The values that it may return, and all work.
+    - shared_units: The share of work whose results requests share, which takes no time if they are
+      in memory: loading, comparing and explaining revisions.
+    - dearest: The most expensive fields, the first most, each with its path in the response.
+    - filter_values: The number of values of the longest filter.
     """
 
     units: int
-    num_bytes: int
-    path: tuple[str, ...]
-    path_units: int
-    cached_units: int = 0
+    shared_units: int = 0
+    dearest: tuple[tuple[Path, int], ...] = ()
     filter_values: int = 0
 
 
-NOTHING = Estimate(0, 0, (), 0)
+NOTHING = Estimate(0)
 """The cost of an operation that is not executed."""
 
+NUM_DEAREST = 3
+_LONGEST_PATH = CLIENT_TEXT // NUM_DEAREST
 
-def cost_extension(estimate: Estimate, limits: Limits) -> dict[str, Any]:
-    """Return a cost in the form of ``extensions.cost`` of a response or an error."""
-    return {
-        "cost": estimate.units,
-        "allowed": limits.max_cost,
-        "bytes": estimate.num_bytes,
-        "allowedBytes": limits.max_answer_bytes,
-        "mostExpensive": {"path": [*estimate.path], "cost": estimate.path_units},
-    }
+REQUEST = 50
+"""Units of a request without any fields."""
+
+MATCHING = 10_000
+"""Units for evaluating a query in Spack's syntax on a revision, and again for each dependency."""
 
 
 def too_expensive(estimate: Estimate, limits: Limits) -> graphql.GraphQLFormattedError | None:
     """Return the error for an operation that exceeds the allowed cost; None if it does not."""
     if estimate.filter_values > limits.max_filter_values:
         return refuse("Values in a filter", estimate.filter_values, limits.max_filter_values)
-    if estimate.units <= limits.max_cost and estimate.num_bytes <= limits.max_answer_bytes:
-        return None
-    what, number, allowed = "costs", estimate.units, f"{limits.max_cost:,} units"
     if estimate.units <= limits.max_cost:
-        what, number = "may have an answer of", estimate.num_bytes
-        allowed = f"{limits.max_answer_bytes:,} bytes"
-    message = (
-        f"The query {what} {_rounded(number)}; {allowed} are allowed. Most of it is "
-        f"{bounded('.'.join(estimate.path))}. "
-        "Request smaller pages, or nest fewer of them."
+        return None
+    takes = ", ".join(
+        f"{shortened('.'.join(path), _LONGEST_PATH)} ({_rounded(units)})"
+        for path, units in estimate.dearest
     )
-    return {
-        "message": message,
-        "extensions": {"code": QUERY_TOO_LARGE, "cost": cost_extension(estimate, limits)},
-    }
+    message = (
+        f"The query costs {_rounded(estimate.units)} units; {limits.max_cost:,} are allowed. Most "
+        f"of it: {takes}. Request smaller pages, or nest fewer of them."
+    )
+    dearest = [{"path": [*path], "cost": units} for path, units in estimate.dearest]
+    cost = {"requested": estimate.units, "limit": limits.max_cost, "mostExpensive": dearest}
+    return {"message": message, "extensions": {"code": QUERY_TOO_LARGE, "cost": cost}}
 
 
 def _rounded(number: int) -> str:
     return f"{number:,}" if number < 10**12 else "more than 10^12"
 
 
-REQUEST = 120
-"""Units of a request without any fields."""
-
-RENDERED_VALUE, RENDERED_OBJECT = 0.3, 0.5
-RESOLVED_VALUE, RESOLVED_OBJECT = 10.0, 16.0
-"""Units of a value and of an object, in lists that are rendered as a whole, and elsewhere."""
-
-_STRUCTURE = 4
-
-_MAX_LOADED = Limits.max_revisions
-"""Maximum number of revisions whose loading counts for fields that return objects of any revision.
-"""
-
 _SCOPES = frozenset({"Revision", "Comparison", "Lookup", "SpecComparison"})
 """The types whose objects load or compare data once for all of their fields."""
 
 _META_FIELDS = {"__schema": graphql.SchemaMetaFieldDef, "__type": graphql.TypeMetaFieldDef}
 
-
-class _Part(msgspec.Struct, frozen=True):
-    """The cost of a field or selection, and the path of its most expensive part.
-
-    ``largest`` is the cost of the most expensive field of a selection, in units.
-    """
-
-    units: float
-    num_bytes: float
-    path: tuple[str, ...] = ()
-    path_units: float = 0.0
-    largest: float = 0.0
+_MAX_LOADED = Limits.max_revisions
+"""Maximum number of revisions whose loading counts: a request may not load more."""
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """The position of a selection.
+    """The position of a selection in the response.
 
     It is executed ``times`` times, on pages of ``page`` items. ``scope`` is the number of the
-    revision or comparison that it is part of, of which there are ``scopes``. ``is_rendered`` is
-    True below a list that is rendered as a whole.
+    revision or comparison that it is part of, of which there are ``scopes``.
     """
 
+    path: Path
     times: float
     page: int
     scope: int
     scopes: float
-    is_rendered: bool
 
 
 def estimate(
@@ -154,30 +105,39 @@ def estimate(
     document: graphql.DocumentNode,
     operation: graphql.OperationDefinitionNode,
     variables: Mapping[str, Any],
+    sizes: Sizes,
 ) -> tuple[Estimate, frozenset[str]]:
-    """Return the cost of an operation of a valid document, with its coerced variables.
+    """Return the cost of an operation of a valid document, with its coerced variables, in a catalog
+    of some sizes.
 
     The second value has the names of the variables that the cost depends on. Any other values of
     the others cost the same.
     """
     root = schema.get_root_type(operation.operation)
-    walk = _Walk(schema, document, variables)
-    place = _Place(times=1, page=1, scope=0, scopes=1, is_rendered=False)
-    whole = walk.below(root, operation.selection_set, place)
-    units = round(REQUEST + whole.units)
-    num_bytes, path_units = round(whole.num_bytes) + 2, round(whole.path_units)
+    walk = _Walk(schema, document, variables, sizes)
+    walk.below(root, operation.selection_set, _Place((), times=1, page=1, scope=0, scopes=1))
+    dearest = nlargest(NUM_DEAREST, walk.parts, key=lambda part: part[1])
     cost = Estimate(
-        units, num_bytes, whole.path, path_units, round(walk.cached_units), walk.filter_values
+        round(REQUEST + sum(units for _, units in walk.parts)),
+        round(walk.shared_units),
+        tuple((path, round(units)) for path, units in dearest),
+        walk.filter_values,
     )
     return cost, frozenset(walk.read)
 
 
 class _Walk:
+    """A walk through the selections of an operation.
+
+    ``parts`` has the path and the units of each selected field, without those below it.
+    """
+
     def __init__(
         self,
         schema: graphql.GraphQLSchema,
         document: graphql.DocumentNode,
         variables: Mapping[str, Any],
+        sizes: Sizes,
     ) -> None:
         self._schema = schema
         self._fragments = {
@@ -186,152 +146,148 @@ class _Walk:
             if isinstance(definition, graphql.FragmentDefinitionNode)
         }
         self._variables = dict(variables)
+        self._sizes = sizes
         self.read: set[str] = set()
-        self.cached_units = 0.0
+        self.parts: list[tuple[Path, float]] = []
+        self.shared_units = 0.0
         self.filter_values = 0
         self._once: set[tuple[Any, ...]] = set()
         self._scopes: dict[tuple[Any, ...], int] = {}
         # Fragments are walked each time they are spread; their arguments are read once.
         self._values: dict[int, Any] = {}
-        self._rendered: dict[tuple[str, int], bool] = {}
 
-    def below(self, parent: Any, selected: graphql.SelectionSetNode | None, place: _Place) -> _Part:
-        """Return the cost of a selection, for all of its executions together."""
-        units = num_bytes = 0.0
-        largest = _Part(0, 0)
+    def below(self, parent: Any, selected: graphql.SelectionSetNode | None, place: _Place) -> None:
+        """Add the cost of a selection, for all of its executions together."""
         for node in selected.selections if selected else ():
             if node.directives and not self._is_included(node):
                 continue
-            part = self._of(parent, node, place)
-            units += part.units
-            num_bytes += part.num_bytes
-            largest = max(largest, part, key=attrgetter("units"))
-        return _Part(units, num_bytes, largest.path, largest.path_units, largest.units)
+            if isinstance(node, graphql.FieldNode):
+                self._field(parent, node, place)
+                continue
+            fragment: Any = node
+            if isinstance(node, graphql.FragmentSpreadNode):
+                fragment = self._fragments[node.name.value]
+            condition = fragment.type_condition
+            kind = self._schema.get_type(condition.name.value) if condition else parent
+            self.below(kind, fragment.selection_set, place)
 
     def _is_included(self, node: Any) -> bool:
         for directive in node.directives:
-            arguments = _arguments(directive)
-            condition = self._value(arguments.get("if"))
+            condition = self._value(_arguments(directive).get("if"))
             if (directive.name.value, condition) in {("skip", True), ("include", False)}:
                 return False
         return True
 
-    def _of(self, parent: Any, node: Any, place: _Place) -> _Part:
-        if isinstance(node, graphql.FieldNode):
-            return self._of_field(parent, node, place)
-        if isinstance(node, graphql.FragmentSpreadNode):
-            node = self._fragments[node.name.value]
-        return self.below(self._narrowed(parent, node), node.selection_set, place)
-
-    def _narrowed(self, parent: Any, fragment: Any) -> Any:
-        condition = fragment.type_condition
-        return self._schema.get_type(condition.name.value) if condition else parent
-
-    def _of_field(self, parent: Any, node: graphql.FieldNode, place: _Place) -> _Part:
-        key = (node.alias or node.name).value
-        named = len(key) + _STRUCTURE
-        field = _field_of(parent, node.name.value)
-        value = RENDERED_VALUE if place.is_rendered else RESOLVED_VALUE
+    def _field(self, parent: Any, node: graphql.FieldNode, place: _Place) -> None:
+        path = *place.path, (node.alias or node.name).value
+        name = node.name.value
+        field: Any = _META_FIELDS.get(name) or parent.fields.get(name)
         if field is None:  # __typename
-            return _part(key, place.times * value, place.times * (named + 20))
+            self.parts.append((path, place.times))
+            return
         kind = graphql.get_named_type(field.type)
-        is_list = graphql.is_list_type(graphql.get_nullable_type(field.type))
-        cost = cost_of(field, node.name.value, is_list=is_list)
-        arguments = _arguments(node)
-        units = place.times * (value + cost.weight)
-        if cost.once:
-            units += self._cached_units_for(place, cost.once)
-        for name, argument in cost.arguments.items():
-            units += self._of_argument(
-                name, argument, self._value(arguments.get(name)), arguments, place
-            )
-        if graphql.is_leaf_type(kind):
-            length = cost.num_bytes if cost.num_bytes is not None else usual_bytes(kind)
-            return _part(key, units, place.times * (named + length))
-
-        page = self._page(arguments) if relay.is_paged(field) else place.page
-        page = round(self._items(cost.page, arguments, page)) if cost.page else page
-        items = self._items(cost.items, arguments, place.page) if not relay.is_paged(field) else 1
-        if cost.each_loaded:
-            loading = cost.each_loaded * min(place.times * items, _MAX_LOADED)
-            self.cached_units += loading
-            units += loading
-        inner = self._inner(kind, node, arguments, place, items, page, is_list=is_list)
-        per_object = RENDERED_OBJECT if inner.is_rendered else RESOLVED_OBJECT
-        units += inner.times * (per_object + cost.each * (page if relay.is_paged(field) else 1))
-        below = self.below(kind, node.selection_set, inner)
-        num_bytes = place.times * named + inner.times * 3 + below.num_bytes
-        return _part(key, units, num_bytes, below)
-
-    def _inner(
-        self,
-        kind: Any,
-        node: graphql.FieldNode,
-        arguments: Mapping[str, Any],
-        place: _Place,
-        items: float,
-        page: int,
-        *,
-        is_list: bool,
-    ) -> _Place:
-        """Return the position of the selection below a field."""
+        cost, given = cost_of(field, name), _arguments(node)
+        number = self._number(field, given)
+        page = self._page(field, cost, given, number, place.page)
+        items = 1
+        if graphql.is_list_type(graphql.get_nullable_type(field.type)):
+            usual = FEW if number is None else number
+            items = page if cost.items == PAGE else self._size(cost.items, usual)
+            items = items if number is None else min(items, number)
         times = place.times * items
-        is_rendered = place.is_rendered or (
-            is_list and kind.name not in _SCOPES and self._renders(kind, node.selection_set)
-        )
-        scope, scopes = place.scope, place.scopes
-        if kind.name in _SCOPES or not hasattr(kind, "fields") or kind.name == "Node":
-            texts = ((name, _written(arguments[name])) for name in sorted(arguments))
-            scope = self._scopes.setdefault((scope, node.name.value, *texts), len(self._scopes) + 1)
-            scopes = times
-        return _Place(times, page, scope, scopes, is_rendered)
+        units = times + place.times * self._execution(field, cost, given, place)
+        if cost.work is not None:
+            units += sum(self._shared(place, part) for part in cost.work.parts)
+        self.parts.append((path, units))
+        if not graphql.is_leaf_type(kind):
+            scope, scopes = place.scope, place.scopes
+            if kind.name in _SCOPES or not hasattr(kind, "fields") or kind.name == "Node":
+                texts = ((argument, _written(given[argument])) for argument in sorted(given))
+                key = scope, name, *texts
+                scope, scopes = self._scopes.setdefault(key, len(self._scopes) + 1), times
+            self.below(kind, node.selection_set, _Place(path, times, page, scope, scopes))
 
-    def _once_for(self, place: _Place, key: tuple[Any, ...], units: float) -> float:
-        """Return the units of work that is done once for each revision or comparison; 0 if already
-        counted.
-        """
-        if (place.scope, *key) in self._once:
-            return 0
-        self._once.add((place.scope, *key))
-        return units * place.scopes
+    def _number(
+        self, field: graphql.GraphQLField, given: Mapping[str, graphql.ValueNode]
+    ) -> int | None:
+        """Return the maximum number of items that a field's arguments, or their defaults, set."""
+        sizes = []
+        for name in ("first", "last"):
+            if (argument := field.args.get(name)) is not None:
+                size = self._value(given.get(name))
+                size = argument.default_value if size is None else size
+                sizes += [size] if type(size) is int else []
+        return max(0, min(*sizes, relay.PAGE_MAX)) if sizes else None
 
-    def _cached_units_for(self, place: _Place, units: float) -> float:
-        """Return the units of work whose result remains in memory; 0 if already counted."""
-        cached_units = self._once_for(place, (units,), units)
-        self.cached_units += cached_units
-        return cached_units
+    def _page(
+        self,
+        field: graphql.GraphQLField,
+        cost: Cost,
+        given: Mapping[str, graphql.ValueNode],
+        number: int | None,
+        outer: int,
+    ) -> int:
+        """Return the number of items of the lists below a field that are as long as its page."""
+        if relay.is_paged(field):
+            page = relay.PAGE_DEFAULT if number is None else number
+            return min(page, self._size(cost.items, page))
+        lists = [name for name in given if _is_list(field.args[name])]
+        values = [self._value(given[name]) for name in lists]
+        # A single value in place of a list is a list of one.
+        lengths = [len(value) if isinstance(value, list) else 1 for value in values]
+        return max(lengths, default=outer)
 
-    def _of_argument(
-        self, name: str, cost: ArgumentCost, value: Any, arguments: Mapping[str, Any], place: _Place
+    def _execution(
+        self,
+        field: graphql.GraphQLField,
+        cost: Cost,
+        given: Mapping[str, graphql.ValueNode],
+        place: _Place,
     ) -> float:
-        if value is None or value is False:
-            return 0
-        parts = num_parts(value)
-        if isinstance(value, dict):
-            self.filter_values = max(self.filter_values, parts)
-        counted = cost.parts(value) if cost.parts else parts
-        units = place.times * (cost.weight + cost.each * counted)
-        if cost.once and isinstance(value, str):
-            key = name, _written(arguments[name])
-            units += self._once_for(place, key, cost.once * (1 + parts))
-        elif cost.once:
-            units += self._cached_units_for(place, cost.once)
+        """Return the units of an execution of a field and its arguments, without its values."""
+        units = cost.weight
+        for name, node in given.items():
+            argument = field.args[name]
+            is_condition = not graphql.is_non_null_type(argument.type)
+            is_text = graphql.is_leaf_type(graphql.get_nullable_type(argument.type))
+            if name in _PAGING or (is_text and not (is_condition and cost.weight)):
+                continue
+            value = self._value(node)
+            if value is None or value is False:
+                continue
+            units += cost.weight if is_condition else 0
+            if name == "matching" and isinstance(value, str):
+                self._matching(place, node, value)
+            elif not is_text:
+                number, inner = _num_items(value)
+                units += cost.values * number + cost.inner_values * inner
+                if isinstance(value, dict):
+                    self.filter_values = max(self.filter_values, number)
         return units
 
-    def _items(
-        self, items: float | ListLength | NumberArgument, arguments: Mapping[str, Any], page: int
-    ) -> float:
-        if isinstance(items, NumberArgument):
-            return list_size(self._value(arguments.get(items.argument)), items.default, page)
-        if not isinstance(items, ListLength):
-            return items
-        if items.argument is None:
-            return page
-        value = self._value(arguments.get(items.argument))
-        return max(1, len(value)) if isinstance(value, list) else 1
+    def _matching(self, place: _Place, node: graphql.ValueNode, query: str) -> None:
+        """Add the cost of a query, once for all lists of a revision or comparison."""
+        key = place.scope, "matching", _written(node)
+        if key not in self._once:
+            self._once.add(key)
+            parts = 1 + query.count("%") + query.count("^")
+            self.parts.append(((*place.path, "matching"), place.scopes * MATCHING * parts))
 
-    def _page(self, arguments: Mapping[str, Any]) -> int:
-        return page_size(self._value(arguments.get("first")), self._value(arguments.get("last")))
+    def _shared(self, place: _Place, work: Work) -> float:
+        """Return the units of work that is done once for a revision or comparison; 0 if already
+        counted.
+        """
+        if (place.scope, work) in self._once:
+            return 0
+        self._once.add((place.scope, work))
+        times = min(place.scopes, _MAX_LOADED) if work is Work.LOADING else place.scopes
+        self.shared_units += times * work.own_units
+        return times * work.own_units
+
+    def _size(self, items: int | str | None, otherwise: int) -> int:
+        if items is None or items == PAGE:
+            return otherwise
+        return items if isinstance(items, int) else getattr(self._sizes, items)
 
     def _value(self, node: Any) -> Any:
         if id(node) not in self._values:
@@ -342,27 +298,28 @@ class _Walk:
             self._values[id(node)] = None if value is graphql.Undefined else value
         return self._values[id(node)]
 
-    def _renders(self, kind: Any, selected: graphql.SelectionSetNode | None) -> bool:
-        """Return whether all selected fields can resolve many objects of a list at once."""
-        if selected is None:
-            return True
-        key = kind.name, id(selected)
-        if key not in self._rendered:
-            self._rendered[key] = all(
-                self._renders_one(kind, inner) for inner in selected.selections
-            )
-        return self._rendered[key]
 
-    def _renders_one(self, kind: Any, node: Any) -> bool:
-        if isinstance(node, graphql.FieldNode):
-            field = _field_of(kind, node.name.value)
-            if field is None:
-                return True
-            inner = graphql.get_named_type(field.type)
-            return many.is_for_many(field) and self._renders(inner, node.selection_set)
-        if isinstance(node, graphql.FragmentSpreadNode):
-            node = self._fragments[node.name.value]
-        return self._renders(self._narrowed(kind, node), node.selection_set)
+_PAGING = frozenset({"first", "after", "last", "before"})
+
+
+def _is_list(argument: graphql.GraphQLArgument) -> bool:
+    return graphql.is_list_type(graphql.get_nullable_type(argument.type))
+
+
+def _num_items(value: Any) -> tuple[int, int]:
+    """Return the number of items of the lists in a value, and in these items.
+
+    A single value is a list of one.
+    """
+    if isinstance(value, dict):
+        lists = [part for part in value.values() if isinstance(part, list | dict)]
+    else:
+        lists = [value if isinstance(value, list) else [value]]
+    numbers = [len(part) if isinstance(part, list) else sum(_num_items(part)) for part in lists]
+    items = chain.from_iterable(part for part in lists if isinstance(part, list))
+    return sum(numbers), sum(
+        sum(_num_items(item)) for item in items if isinstance(item, list | dict)
+    )
 
 
 def _arguments(node: graphql.FieldNode | graphql.DirectiveNode) -> dict[str, graphql.ValueNode]:
@@ -373,19 +330,3 @@ def _written(node: graphql.ValueNode) -> str:
     """Return the text of a value in its document."""
     assert node.loc is not None  # noqa: S101 - documents are parsed with locations
     return node.loc.source.body[node.loc.start : node.loc.end]
-
-
-def _part(key: str, units: float, num_bytes: float, below: _Part = _Part(0, 0)) -> _Part:  # noqa: B008
-    """Return the cost of a field with everything below it, and the path of its most expensive
-    part.
-    """
-    units += below.units
-    if below.largest > units / 2:
-        return _Part(units, num_bytes, (key, *below.path), below.path_units, units)
-    return _Part(units, num_bytes, (key,), units, units)
-
-
-def _field_of(parent: Any, name: str) -> graphql.GraphQLField | None:
-    """Return the definition of a field; None for __typename."""
-    field: graphql.GraphQLField | None = _META_FIELDS.get(name) or parent.fields.get(name)
-    return field

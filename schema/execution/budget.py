@@ -4,7 +4,7 @@ for.
 
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -41,20 +41,36 @@ Dependencies in real caches have some 40 levels, on which the costs of fields ar
 """
 
 
+BRIEF_SECONDS = 0.005
+"""The processor time that a request may take in the event loop."""
+
+BRIEF_BYTES = 2_500_000
+"""The size of a response that the event loop may make."""
+
+
 class Budget:
     """The resources that one request has used, and their limits.
 
     The clock starts when the budget is created, and stops while the request waits for values that
     requests share. ``cancel`` may be called from any thread; the request ends at its next check, at
-    the latest after one field of a list.
+    the latest after one field of a list. A brief budget is that of an attempt in the event loop: it
+    raises NotLoaded after BRIEF_SECONDS or BRIEF_BYTES. ``num_values`` counts the values of the
+    response, objects and lists of them included.
     """
 
-    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 - a frozen record
+    def __init__(
+        self,
+        limits: Limits = Limits(),  # noqa: B008 - a frozen record
+        *,
+        is_brief: bool = False,
+    ) -> None:
         self.limits = limits
         self.num_bytes = 0
+        self.num_values = 0
         self._num_levels = 0
-        self._max_bytes = limits.max_answer_bytes
-        self._ends = monotonic() + limits.max_seconds
+        self._max_bytes = BRIEF_BYTES if is_brief else limits.max_answer_bytes
+        self._ends = monotonic() + (BRIEF_SECONDS if is_brief else limits.max_seconds)
+        self._brief_ends = thread_time() + BRIEF_SECONDS if is_brief else None
         self._is_cancelled = False
 
     def cancel(self) -> None:
@@ -65,7 +81,7 @@ class Budget:
     def check(self) -> None:
         """Raise BudgetExceeded if the time is over, or the request was cancelled."""
         if monotonic() > self._ends:
-            raise self._exceeded()
+            self._end()
 
     def each(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield items, with a check before each of them."""
@@ -86,19 +102,22 @@ class Budget:
             yield level
 
     def spend(self, num_bytes: int) -> None:
-        """Count bytes of the response, and check the time; raises BudgetExceeded if either is
-        exceeded.
+        """Count a value of the response and its bytes, and check the time; raises BudgetExceeded if
+        either is exceeded.
         """
+        self.num_values += 1
         self.num_bytes += num_bytes
         if self.num_bytes > self._max_bytes:
             self.reach(self.num_bytes)
         if monotonic() > self._ends:
-            raise self._exceeded()
+            self._end()
 
     def reach(self, num_bytes: int) -> None:
         """Set the number of bytes of the response so far; raises BudgetExceeded like ``spend``."""
         self.num_bytes = num_bytes
         if num_bytes > self._max_bytes:
+            if self._brief_ends is not None:
+                raise NotLoaded
             message = (
                 f"The answer has more than {self._max_bytes:,} bytes, the limit. "
                 "Request smaller pages, or select fewer fields."
@@ -116,15 +135,25 @@ class Budget:
             if self._is_cancelled:  # cancel() may run within the addition above
                 self._ends = float("-inf")
 
-    def _exceeded(self) -> BudgetExceeded:
+    def _end(self) -> None:
+        """Raise the error of a request whose time is over.
+
+        Other threads may have used the time of a brief one, which then has the rest.
+        """
         if self._is_cancelled:
-            return BudgetExceeded(CANCELLED, "The request was cancelled.")
+            raise BudgetExceeded(CANCELLED, "The request was cancelled.")
+        if self._brief_ends is not None:
+            rest = self._brief_ends - thread_time()
+            if rest <= 0:
+                raise NotLoaded
+            self._ends = monotonic() + rest
+            return
         seconds = f"{self.limits.max_seconds:g}"
         message = (
             f"The request takes longer than {seconds} seconds, the limit. "
             "Request smaller pages, or request less at a time."
         )
-        return BudgetExceeded(TIMEOUT, message)
+        raise BudgetExceeded(TIMEOUT, message)
 
 
 KeyIn = TypeVar("KeyIn", contravariant=True)

@@ -181,6 +181,7 @@ class CompiledSelection:
         rendered.
         """
         rendered = JsonObjects(len(objects), run.budget)
+        num_values = run.budget.num_values + len(objects) * len(self._fields)
 
         def render(numbers: Rows | None) -> list[str]:
             run.rows = None  # nested rows are cached as a part of these
@@ -191,10 +192,12 @@ class CompiledSelection:
                 run.rows = rows
 
         rendered.set_texts(rows.texts(self.fixed, origin, render))
+        run.budget.num_values = num_values  # whether or not they were cached
         return rendered
 
     def _rendered(self, objects: Any, run: Run) -> JsonObjects:
         rendered = JsonObjects(len(objects), run.budget)
+        run.budget.num_values += len(objects) * len(self._fields)
         for field in self._fields:
             assert field.many is not None  # noqa: S101 - narrows what is_for_many says
             rendered.add(field.key, field.many(objects, run))

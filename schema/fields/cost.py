@@ -1,88 +1,135 @@
-"""The cost of a query, estimated before its execution: units of work, and bytes of the response.
+"""The cost of a query, computed before its execution: the values that it may return, as GitHub
+counts nodes, and the work that its fields share.
 
-A unit is about 0.1 to 0.3 microseconds of work; ``python -m tests.benchmarks cost`` measures many
-queries. The costs are those of the largest revisions of real caches. Each field declares its cost:
-see ``Cost``. ``schema.documents.estimates`` sums them up over an operation.
+A unit is a value of the response, and 0.1 to 3 microseconds of work. Lists count with their largest
+possible length, or the numbers of the catalog. ``schema.documents.estimates`` sums costs up over an
+operation. They only keep absurd requests out: what a request really takes is bounded while it runs,
+by ``schema.execution.budget``.
+
+https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import msgspec
 import strawberry
 from graphql import GraphQLField, GraphQLObjectType, GraphQLSchema
 from strawberry.extensions import FieldExtension
 
+from snapshots.history import History
 from snapshots.texts import described_parts
 
 COST = "cost"
 """The key of the Cost in a field's metadata."""
 
-
-class ListLength(msgspec.Struct, frozen=True):
-    """The length of a list that is as long as its page (None), or as the list in an argument."""
-
-    argument: str | None
+FEW = 10
+"""The assumed length of a list that neither arguments nor numbers of the catalog limit."""
 
 
-class NumberArgument(msgspec.Struct, frozen=True):
-    """The length of a list that is the number in an argument; ``default`` if it is not given.
+class Sizes(msgspec.Struct, frozen=True):
+    """The numbers of a catalog; the defaults are those of a large one.
 
-    Without a default, the list is as long as the page, and never longer.
+    - tags, series, revisions: all of them.
+    - stacks, packages, specs: those of the largest revision.
     """
 
-    argument: str
-    default: int | None = None
+    tags: int = 120
+    series: int = 30
+    revisions: int = 1_000
+    stacks: int = 30
+    packages: int = 4_000
+    specs: int = 58_000
+
+    @classmethod
+    def of(cls, history: History) -> Self:
+        """Return the numbers of a catalog, which are computed once for each history."""
+        sizes: Self | None = _SIZES.get(history)
+        if sizes is None:
+            sizes = _SIZES[history] = cls._counted(history)
+        return sizes
+
+    @classmethod
+    def _counted(cls, history: History) -> Self:
+        revisions = history.revisions
+        return cls(
+            tags=len(history.tags),
+            series=len(history.series_names),
+            revisions=len(revisions),
+            stacks=max((revision.num_stacks for revision in revisions), default=0),
+            packages=max((revision.num_packages for revision in revisions), default=0),
+            specs=max((revision.num_specs for revision in revisions), default=0),
+        )
 
 
-ITEMS_OF_PAGE = ListLength(None)
+_SIZES: WeakKeyDictionary[History, Any] = WeakKeyDictionary()
 
 
-class ArgumentCost(msgspec.Struct, frozen=True):
-    """The cost of an argument if it is given, in addition to that of its field, in units.
+class Work(Enum):
+    """Work that is done once for all fields of a revision or comparison, by its units."""
 
-    ``each`` is the cost of every value in its lists, or of every ``%`` and ``^`` in its text.
-    ``once`` is the cost of work that is done once in a request: for a text, once for each text and
-    revision, and the same again for each ``%`` and ``^``; for other values, as for a field.
-    ``parts``, if given, counts the parts that ``each`` applies to.
-    """
+    LOADING = 10_000
+    """The share of each request in loading a revision."""
 
-    weight: float = 0
-    each: float = 0
-    once: float = 0
-    parts: Callable[[Any], float] | None = None
+    COMPARING = 50_000
+    """Comparing two revisions, and loading them."""
+
+    EXPLAINING = 150_000
+    """Computing the counterparts and causes of two revisions, and comparing them."""
+
+    HISTORIES = 20_000
+    """The share of each request in reading the stored changes."""
+
+    @property
+    def parts(self) -> tuple["Work", ...]:
+        """The work that this work includes, itself among it."""
+        return (Work.COMPARING, Work.EXPLAINING) if self is Work.EXPLAINING else (self,)
+
+    @property
+    def own_units(self) -> int:
+        """The units without those of the other parts."""
+        return self.value - sum(part.value for part in self.parts if part is not self)
+
+
+PAGE = "page"
+"""The length of a list that is as long as its page, or as a list among its arguments."""
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """The cost of a field, in units.
+    """The cost of a field, in units, other than of the values that it returns.
 
-    ``weight`` is the cost of each execution of the field, and ``once`` that of work that is done
-    once for all fields of the same revision or comparison. ``items`` is the number of values or
-    objects that it returns. ``each`` is the cost of each of them, regardless of its selected
-    fields, and ``each_loaded`` the cost of loading it, for at most as many as a request may load.
-    ``num_bytes`` is the length of the JSON of one value; None for the typical length of its type.
-    ``arguments`` are the additional costs of given arguments. ``page`` is the number of items of
-    pages below a field that is not a connection. ``of_state`` means that the value depends on the
-    state of the catalog, not only on its revisions, so that it is valid in that state alone.
+    - weight: The cost of each execution, and again of each condition in its arguments.
+    - items: The number of values or objects that it returns: a number, PAGE, or the name of one of
+      ``Sizes``. An argument ``first`` or ``last`` limits it further.
+    - work: What is done once for all fields of the same revision or comparison.
+    - values: The cost of each value in lists of its arguments.
+    - inner_values: The cost of each value in lists of these values: names in rules.
+    - of_state: Whether the value depends on the state of the catalog, not only on its revisions, so
+      that it is valid in that state alone.
     """
 
     weight: float = 0
-    items: float | ListLength | NumberArgument = 1
-    each: float = 0
-    once: float = 0
-    num_bytes: int | None = None
-    arguments: Mapping[str, ArgumentCost] = MappingProxyType({})
-    each_loaded: float = 0
-    page: ListLength | None = None
+    items: int | str | None = None
+    work: Work | None = None
+    values: float = 30
+    inner_values: float = 10
     of_state: bool = False
 
 
-VALUE = Cost()
-"""A value in memory."""
+PLAIN = Cost()
+"""Values and objects in memory; a list of a few."""
+
+LOADED = Cost(work=Work.LOADING)
+COMPARED = Cost(work=Work.COMPARING)
+EXPLAINED = Cost(work=Work.EXPLAINING)
+
+CATALOG_PACKAGE = Cost(weight=200)
+"""One package in all series; if there are several in a request, all packages are read at once."""
 
 
-def field(description: str | None = None, cost: Cost = VALUE) -> Any:
+def field(description: str | None = None, cost: Cost = PLAIN) -> Any:
     """Declare a field without a resolver, described by ``description`` or the docstring of its
     type.
     """
@@ -90,7 +137,7 @@ def field(description: str | None = None, cost: Cost = VALUE) -> Any:
 
 
 def resolver(
-    cost: Cost = VALUE, *extensions: FieldExtension, description: str | None = None
+    cost: Cost = PLAIN, *extensions: FieldExtension, description: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare a method as a field, described by ``description`` or its docstring.
 
@@ -113,28 +160,18 @@ def resolver(
     return declared
 
 
-def texts(num_bytes: int) -> Cost:
-    """Return the cost of a list of texts in memory, ``num_bytes`` long in total."""
-    return Cost(num_bytes=num_bytes)
+INTROSPECTED = Cost(weight=3, items=2)
+"""The cost of most fields of introspection, which graphql-core resolves one by one."""
+
+_LONG_INTROSPECTED = {"types": Cost(weight=3, items=100), "fields": Cost(weight=3, items=7)}
 
 
-INTROSPECTED: Mapping[str, Cost] = {
-    "types": Cost(items=100),
-    "fields": Cost(items=10),
-    "directives": Cost(items=6),
-    "locations": Cost(num_bytes=100),
-    "ofType": Cost(items=0.6),
-}
-"""The costs of introspection fields, which declare none, by name."""
-
-FEW_INTROSPECTED = Cost(items=0.6)
-"""The cost of other lists of introspection: most fields have no arguments, most types no values."""
-
-
-def stated_cost(field: GraphQLField) -> Cost | None:
-    """Return the cost that a field of the schema declares; None if it declares none."""
+def cost_of(field: GraphQLField, name: str) -> Cost:
+    """Return the cost of a field of the schema or of introspection."""
     declared = field.extensions.get("strawberry-definition")
-    cost: Cost | None = declared.metadata.get(COST) if declared else None
+    if declared is None:
+        return _LONG_INTROSPECTED.get(name, INTROSPECTED)
+    cost: Cost = declared.metadata.get(COST, PLAIN)
     return cost
 
 
@@ -142,24 +179,4 @@ def fields_of_state(schema: GraphQLSchema) -> frozenset[str]:
     """Return the names of the fields whose values depend on the state of the catalog."""
     types = (kind for kind in schema.type_map.values() if isinstance(kind, GraphQLObjectType))
     fields = (named for kind in types for named in kind.fields.items())
-    return frozenset(
-        name for name, field in fields if (cost := stated_cost(field)) and cost.of_state
-    )
-
-
-def cost_of(field: GraphQLField, name: str, *, is_list: bool) -> Cost:
-    """Return the cost of a field of the schema or of introspection."""
-    if (stated := stated_cost(field)) is not None:
-        return stated
-    if "strawberry-definition" in field.extensions:
-        return VALUE
-    return INTROSPECTED.get(name, FEW_INTROSPECTED if is_list else VALUE)
-
-
-def usual_bytes(kind: Any) -> int:
-    """Return the typical length of the JSON of a scalar or an enum."""
-    return _BYTES.get(kind.name, _BYTES_OF_OTHERS)
-
-
-_BYTES = {"Boolean": 5, "Int": 6, "ByteCount": 11, "DateTime": 22, "ID": 90, "JSON": 300}
-_BYTES_OF_OTHERS = 36
+    return frozenset(name for name, field in fields if cost_of(field, name).of_state)

@@ -18,7 +18,7 @@ from strawberry.annotation import StrawberryAnnotation
 from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
-from schema.fields.cost import ITEMS_OF_PAGE, VALUE, Cost, resolver
+from schema.fields.cost import PAGE, PLAIN, Cost, resolver
 from schema.fields.gql import Omittable, describe_enum, object_type
 from schema.fields.many import COLUMN, ColumnTable, ComputedList, Sublists, for_many
 from snapshots.errors import CursorExpired, InvalidArgument
@@ -328,7 +328,7 @@ def _totals(page: ListPage[Any]) -> list[int]:
 
 
 def connection_field(
-    cost: Cost = VALUE, description: str | None = None
+    cost: Cost = PLAIN, description: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare a method as a connection; it receives the four arguments of Relay as ``page``."""
     return resolver(cost, Paged(), description=description)
@@ -337,7 +337,7 @@ def connection_field(
 def edges_field() -> Any:
     """Declare the edges of a connection."""
     description = "The items of the page, each with its cursor."
-    return for_many(_edges, description, cost=Cost(items=ITEMS_OF_PAGE), is_fixed=True)
+    return for_many(_edges, description, cost=Cost(items=PAGE), is_fixed=True)
 
 
 @object_type
@@ -347,7 +347,7 @@ class Connection(Generic[Item]):
     page: strawberry.Private[ListPage[Item]]
 
     edges: list[Edge[Item]] = edges_field()
-    nodes: list[Item] = for_many(_nodes, cost=Cost(items=ITEMS_OF_PAGE), is_fixed=True)
+    nodes: list[Item] = for_many(_nodes, cost=Cost(items=PAGE), is_fixed=True)
     page_info: PageInfo = for_many(_infos, is_fixed=True)
     total_count: int = for_many(_totals, is_fixed=True)
 

@@ -9,7 +9,7 @@ import strawberry
 
 from schema.context import LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import VALUE, ArgumentCost, Cost, field, resolver, texts
+from schema.fields.cost import Cost, resolver
 from schema.node import node_of
 from snapshots.frames.dependencies import DependencyType
 
@@ -21,13 +21,13 @@ LazySpec = Annotated["SpecType", strawberry.lazy("schema.revisions.spec")]
 
 gql.describe_enum(DependencyType)
 
-WALK = Cost(weight=180, each=1, arguments={"transitive": ArgumentCost(weight=2_000)})
+WALK = Cost(weight=180)
 """A list of neighbours in the dependency graph, or of all nodes that a walk through it reaches."""
 
 
-def _of_node(fact: str, description: str, cost: Cost = VALUE) -> Any:
+def _of_node(fact: str, description: str) -> Any:
     """Declare a field that is a fact of specs, whether they are in the revision or not."""
-    return many.for_many(lambda nodes: nodes.values(fact), description, cost=cost)
+    return many.for_many(lambda nodes: nodes.values(fact), description)
 
 
 @strawberry.type(
@@ -51,7 +51,6 @@ class DependencyNode:
         "external_path",
         "The path where it is installed if it is external, that is, not installed by Spack and "
         "in no build cache; null for other specs.",
-        texts(100),
     )
 
     @resolver()
@@ -92,8 +91,8 @@ class DependencyEdge(relay.Edge[DependencyNode]):
       dependent, sorted.
     """
 
-    types: list[DependencyType] = field(cost=texts(30))
-    virtuals: list[str] = field(cost=texts(30))
+    types: list[DependencyType]
+    virtuals: list[str]
 
 
 @gql.object_type

@@ -11,8 +11,8 @@ import strawberry
 
 from schema.comparisons.changes import FieldChangeType
 from schema.context import MAX_CONTENTS, Info, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, ListLength, NumberArgument, resolver, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import PAGE, Cost, Work, resolver
 from schema.node import revision_object
 from schema.revisions.spec import LazyRevision, SpecRows, SpecType
 from snapshots.catalog.history_queries import HistoryQueries
@@ -90,9 +90,6 @@ ConcreteSpecsArgument = Annotated[
     ),
 ]
 
-CONCRETE_SPECS = ArgumentCost(each=120)
-"""Reading and looking up one spec."""
-
 
 def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
     """Return the specs in the form that is looked up.
@@ -108,25 +105,14 @@ def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
     return specs
 
 
-LOOKED_UP = Cost(weight=2_000, items=NumberArgument("first"), once=units.LOADING)
+LOOKED_UP = Cost(weight=2_000, items=PAGE, work=Work.LOADING)
 """The specs that were found, or those that are missing."""
 
-HISTORIES = 60_000
-"""Reading the changes of all packages with missing specs, which can be most packages."""
-
-LAST_SEEN = Cost(weight=5, once=HISTORIES)
+LAST_SEEN = Cost(work=Work.HISTORIES)
 """The history of a hash; the histories of all listed hashes are read at once."""
 
 NEAREST = Cost(weight=20)
 """The spec nearest to a missing one; those of all listed specs are computed at once."""
-
-DIFFERENCES = Cost(weight=10, items=0.7)
-"""The facts that differ from the nearest spec; usually one or none."""
-
-MAIN_CAUSES = Cost(weight=50, items=2, once=20_000)
-"""The main causes of a package in the revision that removed a hash; those of all listed hashes are
-read at once.
-"""
 
 LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.explanations")]
 
@@ -261,10 +247,10 @@ class MissingSpec(many.ListedRecord):
     - reason: Why `goneIn` removed it; null if it was not removed, or if no revision ever had it.
     """
 
-    hash: str = many.of_record("hash", cost=texts(34))
-    name: str = many.of_record("name", cost=texts(20))
-    version: str | None = many.of_record("version", cost=texts(14))
-    is_root: bool = many.of_record("is_root", cost=texts(5))
+    hash: str = many.of_record("hash")
+    name: str = many.of_record("name")
+    version: str | None = many.of_record("version")
+    is_root: bool = many.of_record("is_root")
     last_seen: LazyRevision | None = many.for_many(_last_seen, cost=LAST_SEEN)
     reason: SpecChangeReason | None = many.for_many(
         lambda rows: rows.seen("reason_gone"), cost=LAST_SEEN
@@ -272,7 +258,7 @@ class MissingSpec(many.ListedRecord):
     gone_in: LazyRevision | None = many.for_many(_gone_in, cost=LAST_SEEN)
     nearest: SpecType | None = many.for_many(_nearest, cost=NEAREST)
 
-    @resolver(MAIN_CAUSES)
+    @resolver(LAST_SEEN)
     def main_causes(self) -> list[LazyCause] | None:
         """The main causes of the specs that replaced specs of its package in `goneIn`, those that
         explain the most specs first; null if it was not removed, or if these causes are not stored.
@@ -281,7 +267,7 @@ class MissingSpec(many.ListedRecord):
         causes: list[Any] | None = self.rows.loaded.causes(self.rows.numbers.start)
         return causes
 
-    differences: list[FieldChangeType] = many.for_many(_differences, cost=DIFFERENCES)
+    differences: list[FieldChangeType] = many.for_many(_differences)
 
 
 @gql.object_type
@@ -337,30 +323,14 @@ def _size(first: int | None) -> int | None:
     return first
 
 
-@resolver(
-    Cost(
-        weight=500,
-        once=units.LOADING,
-        page=ListLength("specs"),
-        arguments={"specs": CONCRETE_SPECS},
-    )
-)
+@resolver(Cost(weight=500, work=Work.LOADING))
 def lookup_field(self: "Revision", specs: ConcreteSpecsArgument) -> LookupType | None:
     """Which of some concrete specs, for example those of a spack.lock, it contains."""
     return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
 
 
-COVERING_ALL = 120_000
-"""Searching a hundred contents for hashes, including a share of reading them."""
-
-
 @resolver(
-    Cost(
-        weight=COVERING_ALL,
-        items=NumberArgument("first", default=10),
-        page=ListLength("specs"),
-        arguments={"specs": CONCRETE_SPECS},
-    ),
+    Cost(weight=120_000),
     gql.Omittable(),
     description="The result of `Revision.lookup` for the newest revision of each tag, or for all "
     "revisions of a series. The revisions that contain the most specs come first; ties are ordered "
@@ -386,16 +356,13 @@ def best_covering_field(
 # -- holes
 
 
-FINDING_HOLES = 50_000
-"""The share of each request in following all dependencies of a revision, whose result is cached."""
-
-HOLES = Cost(weight=200, each=5, once=units.LOADING + FINDING_HOLES)
+HOLES = Cost(weight=50_000, work=Work.LOADING)
 """A page of holes."""
 
 AFFECTED_DEFAULT = 20
 """Default number of affected specs in the list of a hole."""
 
-AFFECTED = Cost(weight=2_000, items=NumberArgument("first", default=AFFECTED_DEFAULT), each=2)
+AFFECTED = Cost(weight=2_000)
 """The direct and indirect dependents of one hole."""
 
 

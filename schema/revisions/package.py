@@ -7,8 +7,8 @@ import numpy as np
 import strawberry
 
 from schema.context import Info, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import CATALOG_PACKAGE, Cost, Work, resolver
 from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
 from schema.revisions import spec
 from snapshots import refs
@@ -65,10 +65,10 @@ PackageOrderArgument = Annotated[
 gql.describe_enum(CoverageDimension)
 
 
-CELLS = Cost(weight=2_000, items=NumberArgument("first", default=relay.PAGE_MAX), each=5)
+CELLS = Cost(weight=2_000)
 """Sorting the values of entire columns; a cell then consists of a few codes."""
 
-DEPENDENTS = Cost(weight=800, items=NumberArgument("first", default=relay.PAGE_MAX), each=2)
+DEPENDENTS = Cost(weight=800)
 """Following all edges that lead to a package one step up."""
 
 
@@ -81,24 +81,21 @@ class CoverageCell:
     - num_specs: Number of specs of the package that have these values.
     """
 
-    values: list[str] = field(cost=texts(80))
+    values: list[str]
     num_specs: int
 
 
-PACKAGES_ARGUMENTS = {
-    "filter": ArgumentCost(weight=2_500, each=30),
-    "orderBy": ArgumentCost(weight=1_000),
-}
-"""The costs of arguments of a connection over all packages of a revision or stack."""
+STACKS = Cost(weight=25, items="stacks")
+"""The stacks of a package, counted over its specs."""
 
-BY_STACK = Cost(items=units.STACKS)
-"""A count for each stack or target."""
-
-IMPACT = Cost(weight=20_000, num_bytes=1_000)
+IMPACT = Cost(weight=20_000)
 """Finding and counting all direct and indirect dependents of a package."""
 
-OUTCOME = Cost(weight=5_000, once=60_000 + units.EXPLAINING)
+OUTCOME = Cost(weight=30_000, work=Work.EXPLAINING)
 """Searching the causes of a series, and explaining one of its comparisons."""
+
+SUMMED = Cost(weight=250)
+"""A sum over the rows of a stack."""
 
 LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
 
@@ -131,10 +128,10 @@ class ImpactType:
     size_label = many.attribute("counts.size_label", str)
 
     stack_counts = many.attribute(
-        "counts.by_stack", list[spec.FacetCount] | None, BY_STACK, make=_facet_counts
+        "counts.by_stack", list[spec.FacetCount] | None, spec.OF_STACKS, make=_facet_counts
     )
     target_counts = many.attribute(
-        "counts.by_target", list[spec.FacetCount], BY_STACK, make=_facet_counts
+        "counts.by_target", list[spec.FacetCount], spec.OF_STACKS, make=_facet_counts
     )
 
     @resolver(OUTCOME)
@@ -152,26 +149,19 @@ LazySeriesPackage = Annotated["SeriesPackage", strawberry.lazy("schema.histories
 LazyPackage = Annotated["Package", strawberry.lazy("schema.histories")]
 
 
-def _for_each(value: Callable[[Frame, int], Any], cost: Cost) -> Any:
+def _for_each(value: Callable[[Frame, int], Any]) -> Any:
     """Declare a field whose value is computed from the frame and the package's code."""
 
     def values(packages: "PackageRows") -> list[Any]:
         frame = packages.loaded.frame
         return [value(frame, code) for code in packages.each_code()]
 
-    return many.for_many(values, cost=cost, is_fixed=True)
-
-
-COUNTED = Cost(weight=25, num_bytes=200)
-"""Values that are counted over the rows of the package."""
-
-SUMMED = Cost(weight=8)
-"""A sum over the rows of the package."""
+    return many.for_many(values, cost=Cost(weight=10), is_fixed=True)
 
 
 def _values_of(name: str) -> Any:
     """Declare a field that lists the values of a column among the package's specs."""
-    return _for_each(lambda frame, code: _values_in(frame, name, code), COUNTED)
+    return _for_each(lambda frame, code: _values_in(frame, name, code))
 
 
 def _values_in(frame: Frame, name: str, code: int) -> list[str]:
@@ -283,46 +273,33 @@ class RevisionPackage(Node):
     name: str = many.for_many(_names, "The package's name.", is_fixed=True)
     revision: spec.LazyRevision = many.for_many(spec.revisions_of)
     versions: list[str] = _for_each(
-        lambda frame, code: frame.version.present(frame.slice_of(code))[::-1], COUNTED
+        lambda frame, code: frame.version.present(frame.slice_of(code))[::-1]
     )
     compilers: list[str] = _values_of("compiler")
     operating_systems: list[str] = _values_of("operating_system")
     platforms: list[str] = _values_of("platform")
     targets: list[str] = _values_of("target")
-    stack_names: list[str] | None = _for_each(_stack_names, COUNTED)
-    stacks: list[spec.LazyStack] | None = many.for_many(
-        _stacks, cost=Cost(weight=25, items=units.STACKS), is_fixed=True
-    )
-    num_specs: int = _for_each(
-        lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]), SUMMED
-    )
+    stack_names: list[str] | None = _for_each(_stack_names)
+    stacks: list[spec.LazyStack] | None = many.for_many(_stacks, cost=STACKS, is_fixed=True)
+    num_specs: int = _for_each(lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]))
     stack_counts: list[spec.FacetCount] | None = many.for_many(
-        _counts_by_stack, cost=Cost(weight=30, items=units.STACKS), is_fixed=True
+        _counts_by_stack, cost=STACKS, is_fixed=True
     )
     total_size: gql.ByteCount | None = _for_each(
-        lambda frame, code: frame.size.total(frame.slice_of(code)), SUMMED
+        lambda frame, code: frame.size.total(frame.slice_of(code))
     )
     specs: spec.SpecConnection | None = many.for_many(
         _specs,
-        cost=Cost(
-            weight=2,
-            arguments={
-                "matching": ArgumentCost(weight=15, once=10_000),
-                "filter": ArgumentCost(weight=60, each=10),
-                "orderBy": ArgumentCost(weight=60),
-                "after": ArgumentCost(weight=20),
-                "before": ArgumentCost(weight=20),
-            },
-        ),
+        cost=Cost(weight=20, items="specs"),
         extensions=[relay.Paged()],
         is_fixed=True,
     )
 
     series_package: LazySeriesPackage | None = many.for_many(
-        _series_packages, cost=Cost(weight=units.TIMELINE)
+        _series_packages, cost=Cost(weight=1_000)
     )
 
-    @resolver(units.CATALOG_PACKAGE)
+    @resolver(CATALOG_PACKAGE)
     def package(self, info: Info) -> LazyPackage | None:
         """The package in all series."""
         from schema.histories import catalog_package
@@ -479,18 +456,18 @@ class Stack(Node):
 
     revision = many.attribute("loaded.info", spec.LazyRevision, make=revision_object)
 
-    @resolver(Cost(weight=500))
+    @resolver(SUMMED)
     def num_packages(self) -> int:
         """Number of packages with a spec in it."""
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @resolver(Cost(weight=250))
+    @resolver(SUMMED)
     def num_specs(self) -> int:
         """Number of specs."""
         return int(self.loaded.frame.in_stack(self.name).sum())
 
-    @resolver(Cost(weight=700))
+    @resolver(SUMMED)
     def total_size(self) -> gql.ByteCount | None:
         """Sum of the known sizes of its binary packages; null if none is known."""
         frame = self.loaded.frame
@@ -499,12 +476,12 @@ class Stack(Node):
         return None if size is None else gql.ByteCount(size)
 
     packages = packages_field(
-        Cost(weight=750, each=1, arguments=PACKAGES_ARGUMENTS),
+        Cost(weight=500, items="packages"),
         "The packages with a spec in it, by default ordered by name. Their fields describe the "
         "packages in the entire revision.",
         lambda stack, _: (stack.loaded, stack.name),
     )
     specs = spec.specs_field(
-        Cost(weight=900, arguments=spec.SPECS_ARGUMENTS),
+        Cost(weight=500, items="specs"),
         lambda stack, _: (stack.loaded, stack.loaded.frame.in_stack(stack.name)),
     )

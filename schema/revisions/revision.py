@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import strawberry
 
 from schema.context import Context, Info
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, field, resolver
+from schema.fields import gql, many, relay
+from schema.fields.cost import LOADED, Cost, Work, field, resolver
 from schema.node import Node, id_field, info_of_id, node_of, revision_object
 from schema.revisions.lookup import holes_field, lookup_field
-from schema.revisions.package import PACKAGES_ARGUMENTS, RevisionPackage, Stack, packages_field
-from schema.revisions.spec import (
-    SPECS_ARGUMENTS,
-    SpecType,
-    specs_field,
-)
+from schema.revisions.package import RevisionPackage, Stack, packages_field
+from schema.revisions.spec import SpecType, specs_field
 from schema.revisions.twins import twins_field
 from snapshots import refs
 from snapshots.catalog.history_queries import HistoryQueries, require_complete
@@ -54,16 +50,7 @@ REF = (
 Ref = Annotated[str, strawberry.argument(REF)]
 OfRef = Annotated[str | None, strawberry.argument(REF)]
 
-RESOLVING = ArgumentCost(weight=500)
-"""The lookup of a ref, and of similar refs if it is unknown."""
-
-LOADED = Cost(weight=20, once=units.LOADING)
-"""An object of a revision's content, by its name."""
-
-STACKS_OF_REVISION = Cost(weight=20, items=units.STACKS, once=units.LOADING)
-
-NEIGHBOUR = Cost(weight=20)
-"""Another revision of the same series."""
+STACKS_OF_REVISION = Cost(items="stacks", work=Work.LOADING)
 
 
 def _of_row(name: str, graphql_type: Any) -> Any:
@@ -202,7 +189,7 @@ class Revision(Node):
 
     num_proven: int | None = _of_row("num_proven", int | None)
 
-    @resolver(Cost(weight=20))
+    @resolver()
     def recipes(self, info: Info) -> RecipesType | None:
         """The commit of the recipe repository that its specs were concretized with; null if it is
         not known.
@@ -211,9 +198,7 @@ class Revision(Node):
         recipes = info.context.catalog.recipes.of(self.info)
         return None if recipes is None else RecipesType.of(info.context, recipes)
 
-    unproven = many.attribute(
-        "info.unproven", list[UnprovenType] | None, Cost(weight=2, items=len(UnprovenReason))
-    )
+    unproven = many.attribute("info.unproven", list[UnprovenType] | None)
     tag = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
     series = series_field("info.tag", refs.series)
 
@@ -224,7 +209,7 @@ class Revision(Node):
         """
         return gql.DateTime(info.context.changing_history().confirmed_at(self.info))
 
-    @relay.connection_field(Cost(weight=100, each=1))
+    @relay.connection_field(Cost(items="revisions"))
     def also_published_as(
         self, info: Info, *, page: relay.PageArguments
     ) -> relay.Connection["Revision"] | None:
@@ -242,7 +227,7 @@ class Revision(Node):
         return RevisionPackage.find(info.context.load(self.info), name)
 
     packages = packages_field(
-        Cost(weight=100, each=1, once=units.LOADING, arguments=PACKAGES_ARGUMENTS),
+        Cost(weight=500, items="packages", work=Work.LOADING),
         "Its packages, by default ordered by name.",
         lambda revision, info: (info.context.load(revision.info), None),
     )
@@ -258,7 +243,7 @@ class Revision(Node):
         return SpecType.of_prefix(info.context.load(self.info), hash)
 
     specs = specs_field(
-        Cost(weight=100, once=units.LOADING, arguments=SPECS_ARGUMENTS),
+        Cost(weight=500, items="specs", work=Work.LOADING),
         lambda revision, info: (info.context.load(revision.info), slice(None)),
     )
 
@@ -282,19 +267,19 @@ class Revision(Node):
     holes = holes_field
     twins = twins_field
 
-    @resolver(NEIGHBOUR)
+    @resolver()
     def previous(self, info: Info) -> "Revision | None":
         """The revision before this one in its series."""
         previous = info.context.changing_history().previous(self.info)
         return None if previous is None else Revision(info=previous)
 
-    @resolver(NEIGHBOUR)
+    @resolver()
     def next(self, info: Info) -> "Revision | None":
         """The revision after this one in its series."""
         following = info.context.changing_history().next(self.info)
         return None if following is None else Revision(info=following)
 
-    @resolver(Cost(weight=200, num_bytes=500))
+    @resolver(Cost(weight=200))
     def main_changes(self, info: Info) -> list[str] | None:
         """What it changed most since the previous revision of its series, a sentence each: the
         stacks that were added or removed, and the main cause. Null, with an error, if they are not
@@ -348,7 +333,7 @@ class Tag(Node):
         """Its newest revision."""
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 
-    @relay.connection_field(Cost(weight=100, each=1))
+    @relay.connection_field(Cost(items="revisions"))
     def revisions(
         self, info: Info, *, page: relay.PageArguments
     ) -> relay.Connection[Revision] | None:

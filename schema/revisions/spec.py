@@ -8,8 +8,8 @@ import numpy as np
 import strawberry
 
 from schema.context import Context, Info, LoadedRevision
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import COST, ArgumentCost, Cost, field, resolver, texts
+from schema.fields import gql, many, relay
+from schema.fields.cost import COST, Cost, field, resolver
 from schema.node import Node, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.arrays import Mask, Rows
@@ -21,7 +21,6 @@ from snapshots.frames.frame import Frame, SpecField
 from snapshots.frames.queries import (
     MAX_DEPENDENCIES,
     MAX_LENGTH,
-    MAX_NEAR_MISSES,
     UNKNOWN_NAMES_MAX,
     NearMiss,
 )
@@ -97,12 +96,11 @@ OrderArgument = Annotated[
 ]
 
 
-SPECS_ARGUMENTS = {
-    "matching": ArgumentCost(weight=100, once=10_000),
-    "filter": ArgumentCost(weight=1_500, each=30),
-    "orderBy": ArgumentCost(weight=1_000),
-}
-"""The costs of arguments of a connection over all specs of a revision or stack."""
+OF_STACKS = Cost(items="stacks")
+"""A value for each stack or target."""
+
+HISTORY_OF_HASH = 5_000
+"""Units for computing the history of a hash."""
 
 LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
@@ -194,7 +192,7 @@ def _with_fact_fields(cls: Kind) -> Kind:
     for fact in SHOWN_FACTS.values():
         if fact.encoding is not Encoding.EDGES and fact.name != "stacks":
             values = partial(_values_of, fact.name)
-            declared = many.for_many(values, fact.description, cost=_cost(fact), is_fixed=True)
+            declared = many.for_many(values, fact.description, is_fixed=True)
             types[fact.name] = _graphql_type(fact)
             setattr(cls, fact.name, declared)
     cls.__annotations__ = types | cls.__annotations__
@@ -203,27 +201,6 @@ def _with_fact_fields(cls: Kind) -> Kind:
 
 def _values_of(column: str, specs: "SpecRows") -> many.ColumnSlice:
     return many.ColumnSlice(specs.loaded.frame, column, specs.numbers)
-
-
-_JSON_BYTES = {
-    "variants": 600,
-    "patches": 300,
-    "tarball": 200,
-    "package_hash": 64,
-    "provided_virtuals": 100,
-    "external_path": 100,
-    "external_modules": 100,
-    "build_spec": 64,
-    "installed_at": 22,
-    "checksum": 74,
-}
-"""JSON sizes of long facts, in bytes, for the largest packages of real caches."""
-
-
-def _cost(fact: Fact) -> Cost:
-    return Cost(
-        num_bytes=_JSON_BYTES.get(fact.name, 500 if fact.value_type == tuple[str, ...] else None)
-    )
 
 
 def _graphql_type(fact: Fact) -> Any:
@@ -243,15 +220,13 @@ class SpecType(Node):
     loaded: strawberry.Private[LoadedRevision]
     row: strawberry.Private[int]
 
-    id: strawberry.ID = many.for_many(_ids, cost=Cost(weight=2))
-    short: str = many.for_many(_short_forms, cost=Cost(weight=30, num_bytes=500), is_fixed=True)
+    id: strawberry.ID = many.for_many(_ids)
+    short: str = many.for_many(_short_forms, cost=Cost(weight=30), is_fixed=True)
     package: LazyPackage | None = many.for_many(_packages, is_fixed=True)
-    stack_names: list[str] | None = many.for_many(_stack_names, cost=texts(400), is_fixed=True)
-    stacks: list[LazyStack] | None = many.for_many(
-        _stacks, cost=Cost(items=units.STACKS), is_fixed=True
-    )
+    stack_names: list[str] | None = many.for_many(_stack_names, cost=OF_STACKS, is_fixed=True)
+    stacks: list[LazyStack] | None = many.for_many(_stacks, cost=OF_STACKS, is_fixed=True)
     revision: LazyRevision = many.for_many(revisions_of)
-    history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=units.SPANS_OF_EACH))
+    history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=150))
 
     of_id = classmethod(part_of_id)
 
@@ -317,14 +292,8 @@ class SpecRows(many.RowList[SpecType]):
         return many.Origin(("specs", frame.digest), len(frame), self.numbers)
 
 
-COUNTING = 1_000
-"""Units for counting all rows of a revision by a column."""
-
 ABSENCE = 100_000
 """Units for searching the revisions that had a package, and without each condition of a query."""
-
-NAMING = 80_000
-"""Units for comparing a few names with those of all packages."""
 
 
 class SpecCursors(many.ColumnSlice):
@@ -433,8 +402,10 @@ class FacetCount:
     num_specs: int
 
 
-def facet(column: str, what: str, values: int) -> Any:
-    """Declare the counts of a column's values; ``values`` is the approximate number of values."""
+def facet(column: str, what: str, values: int | str) -> Any:
+    """Declare the counts of a column's values; ``values`` is the number of values, or
+    what it is in ``Sizes``.
+    """
 
     def counts(self: Any) -> Sequence[FacetCount]:
         page: SpecPage = self.page
@@ -450,7 +421,7 @@ def facet(column: str, what: str, values: int) -> Any:
     return strawberry.field(
         resolver=counts,
         description=f"{what}, with the number of specs of each, the most frequent first.",
-        metadata={COST: Cost(weight=COUNTING, items=values)},
+        metadata={COST: Cost(weight=1_000, items=values)},
     )
 
 
@@ -460,13 +431,13 @@ class Facets:
 
     page: strawberry.Private[SpecPage]
 
-    packages: list[FacetCount] = facet("package", "Packages", 2500)
+    packages: list[FacetCount] = facet("package", "Packages", "packages")
     versions: list[FacetCount] = facet("version", "Versions", 2500)
     compilers: list[FacetCount] = facet("compiler", "Compilers", 30)
     operating_systems: list[FacetCount] = facet("operating_system", "Operating systems", 10)
     platforms: list[FacetCount] = facet("platform", "Platforms", 5)
     targets: list[FacetCount] = facet("target", "Microarchitectures", 50)
-    stacks: list[FacetCount] = facet("stacks", "Stacks", 50)
+    stacks: list[FacetCount] = facet("stacks", "Stacks", "stacks")
 
 
 @gql.object_type
@@ -474,9 +445,7 @@ class UnknownNameType:
     """A name in a query that no revision has."""
 
     name: str = field("The name.")
-    nearest_names: list[str] = field(
-        "Names of similar packages, the most similar first.", texts(100)
-    )
+    nearest_names: list[str] = field("Names of similar packages, the most similar first.")
 
 
 @gql.object_type
@@ -491,7 +460,7 @@ class NearMissType:
     near_miss: strawberry.Private[NearMiss]
     loaded: strawberry.Private[LoadedRevision]
     fact: str
-    values: list[str] = field(cost=texts(10))
+    values: list[str]
     num_specs: int
 
     @resolver()
@@ -520,7 +489,7 @@ class SpecConnection(relay.Connection[SpecType]):
         return Facets(page=self._specs)
 
     @resolver(
-        Cost(weight=NAMING, items=UNKNOWN_NAMES_MAX),
+        Cost(weight=80_000),
         description="The names because of which `matching` matches nothing: names after `%` or "
         "`^` that no revision has, and the name of the package if it differs from an existing "
         f"one only in case. At most {UNKNOWN_NAMES_MAX} names.",
@@ -542,7 +511,7 @@ class SpecConnection(relay.Connection[SpecType]):
         return loaded.context.of_history(HistoryQueries.absence, loaded.info, query)
 
     @resolver(
-        Cost(weight=ABSENCE, num_bytes=200),
+        Cost(weight=ABSENCE),
         description="If `matching` matches nothing: a sentence that states until when any series "
         "had such specs, and what the nearest specs have instead. The name of a family of targets "
         "counts as all of its targets. Null for a query without the name of a package.",
@@ -552,7 +521,7 @@ class SpecConnection(relay.Connection[SpecType]):
         return None if absent is None else absent.title
 
     @resolver(
-        Cost(weight=ABSENCE, items=MAX_NEAR_MISSES),
+        Cost(weight=ABSENCE),
         description="If `matching` matches nothing: for each of its conditions, the specs that "
         "meet all others, if there are any, so that one fact differs. If the revision lacks the "
         "package, they are those of the last revision that has it. Empty for a query without the "

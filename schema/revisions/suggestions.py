@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 import strawberry
 
 from schema.context import Info, LoadedRevision
-from schema.fields import gql, relay, units
-from schema.fields.cost import ArgumentCost, Cost, NumberArgument, field, resolver
-from schema.revisions.revision import RESOLVING, OfRef
+from schema.fields import gql, relay
+from schema.fields.cost import Cost, Work, resolver
+from schema.revisions.revision import OfRef
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import names_of_history
 from snapshots.errors import AmbiguousHash, CachelogError, InvalidArgument
@@ -23,13 +23,7 @@ from snapshots.texts import counted, day, shortened
 
 SUGGESTED_DEFAULT, SUGGESTED_MAX = 10, 100
 
-SUGGESTING = Cost(
-    weight=4_000,
-    items=NumberArgument("first", default=SUGGESTED_DEFAULT),
-    each=50,
-    once=units.LOADING,
-    arguments={"ref": RESOLVING, "kinds": ArgumentCost(weight=10, each=1)},
-)
+SUGGESTING = Cost(weight=4_000, work=Work.LOADING)
 """Comparing all names of a revision with a text."""
 
 SUGGEST = (
@@ -69,7 +63,7 @@ class SuggestionType:
     kind: SuggestionKind
     value: str
     detail: str
-    url: str = field(cost=Cost(num_bytes=80))
+    url: str
 
 
 @resolver(SUGGESTING, gql.Omittable(), description=SUGGEST)
@@ -129,7 +123,7 @@ _HASH = re.compile(r"/?[a-z2-7]{7,32}|/[a-z2-7]{1,32}", re.IGNORECASE)
 _OID = re.compile(r"[0-9a-f]{7,40}", re.IGNORECASE)
 _PULL_REQUEST = re.compile(r"(?:.*/pull/|[\w./-]*#)(?P<number>\d{1,9})")
 
-DESTINATION = Cost(weight=units.SPANS_OF_HASH, once=units.ALL_PACKAGES)
+DESTINATION = Cost(weight=5_000, work=Work.HISTORIES)
 
 
 @resolver(

@@ -10,8 +10,8 @@ import strawberry
 from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause, cause_connection
 from schema.context import Context, Info
-from schema.fields import gql, many, relay, units
-from schema.fields.cost import ArgumentCost, Cost, resolver
+from schema.fields import gql, many, relay
+from schema.fields.cost import Cost, Work, resolver
 from schema.node import Node, info_of_id, node_id
 from schema.revisions.spec import SpecConnection, spec_connection
 from snapshots.arrays import Rows
@@ -22,21 +22,9 @@ from snapshots.models import RevisionInfo
 if TYPE_CHECKING:
     from schema.revisions.revision import Revision
 
-FINDING_TWINS = units.EXPLAINING
-"""The share of each request in finding and explaining twins, which are cached."""
-
-_OF_SCOPE = ArgumentCost(weight=1.5 * FINDING_TWINS)
-
-TWINS = Cost(
-    weight=500,
-    each=20,
-    once=units.LOADING + FINDING_TWINS,
-    arguments={"stack": _OF_SCOPE, "package": _OF_SCOPE},
-)
+TWINS = Cost(weight=60_000, work=Work.EXPLAINING)
 """A page of groups of twins; those of each stack and package are computed separately."""
 
-SPECS = Cost(weight=20)
-CAUSES = Cost(weight=100, each=5)
 SAVED = Cost(weight=500)
 """The specs that would be saved are computed for all groups of a page at once."""
 
@@ -111,14 +99,14 @@ class TwinGroupType(Node):
 
     num_specs = many.attribute("group.rows", int, make=len)
 
-    @relay.connection_field(SPECS)
+    @relay.connection_field()
     def specs(self, *, page: relay.PageArguments) -> SpecConnection | None:
         """The specs of the group: first the one on which the most specs of the revision depend,
         directly or indirectly, then the others ordered by hash.
         """
         return spec_connection(self.shown.comparison.after, self.group.rows, page)
 
-    @relay.connection_field(CAUSES)
+    @relay.connection_field()
     def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """The causes of the differences between the first spec and the others, those that explain
         the most twins first.
@@ -147,7 +135,7 @@ class TwinGroupConnection(relay.Connection[TwinGroupType]):
 
     shown: strawberry.Private[TwinsPage]
 
-    @relay.connection_field(CAUSES)
+    @relay.connection_field()
     def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
         """Why specs are built more than once, the causes that explain the most twins first. Each
         twin has one main cause, so `numSpecs` adds up to `numSaved`. Causes have no direction:

@@ -95,7 +95,7 @@ class Answers:
         if len(received.content) <= _SHORT_CONTENT:
             request, media_type = self._request(received)
             is_short = len(request.query) <= _SHORT_DOCUMENT
-            if is_short or self._api.is_weighed(*request.cost_arguments()):
+            if is_short or self._execution.is_weighed(request):
                 parsed = self._checked(received, request, media_type)
         if parsed is None:
             parsed = await self._lanes.light.run(
@@ -167,7 +167,7 @@ class Answers:
         request = msgspec.structs.replace(
             request, variables=declared, include_cost=received.include_cost
         )
-        cost = self._api.cost(*request.cost_arguments())
+        cost = self._execution.cost(request)
         weight, _ = self._execution.weigh(request, cost)
         if self._api.allows(cost):
             request = msgspec.structs.replace(request, cost=cost)

@@ -13,6 +13,7 @@ from schema.api import API
 from schema.context import Context
 from schema.documents.estimates import Estimate
 from schema.execution.budget import Budget, Failed, NotLoaded
+from schema.fields.cost import Sizes
 from server.asgi.lanes import Lane, Lanes
 from server.asgi.responses import tag_of
 from server.asgi.single_flight import SingleFlight
@@ -24,11 +25,11 @@ from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, CatalogError
 from snapshots.history import History
 
-_QUICK_UNITS, _QUICK_BYTES = 1_000, 50_000
-"""Limits of QUICK requests; requests that cost more wait for their turn in the event loop."""
+_QUICK_UNITS = 1_000
+"""The limit of QUICK requests; requests that cost more wait for their turn in the event loop."""
 
-_LIGHT_UNITS, _LIGHT_BYTES = 50_000, 4_000_000
-"""Limits of LIGHT requests; requests that cost more are executed in the lane for heavy ones."""
+_LIGHT_UNITS = 50_000
+"""The limit of LIGHT requests; requests that cost more are executed in the lane for heavy ones."""
 
 _FEW_HASHES = 20
 """History queries with more hashes read the changes of nearly as many packages, which may take
@@ -79,13 +80,20 @@ class Execution:
         should be weighed in a thread.
         """
         if cost is None:
-            cost = self.api.cost(*request.cost_arguments())
-        units = cost.units - cost.cached_units
+            cost = self.cost(request)
+        units = cost.units - cost.shared_units
         if self.api.is_light(request.variables, cost):
-            is_quick = units <= _QUICK_UNITS and cost.num_bytes <= _QUICK_BYTES
-            return Weight.QUICK if is_quick else Weight.SMALL, cost.units
-        is_light = units <= _LIGHT_UNITS and cost.num_bytes <= _LIGHT_BYTES
-        return Weight.LIGHT if is_light else Weight.HEAVY, cost.units
+            return Weight.QUICK if units <= _QUICK_UNITS else Weight.SMALL, cost.units
+        return Weight.LIGHT if units <= _LIGHT_UNITS else Weight.HEAVY, cost.units
+
+    def cost(self, request: GraphQLRequest) -> Estimate:
+        """Return the cost of a request in the catalog as it is."""
+        return self.api.cost(*request.cost_arguments(), Sizes.of(self._catalog.history))
+
+    def is_weighed(self, request: GraphQLRequest) -> bool:
+        """Return whether a request's document and cost are cached."""
+        sizes = Sizes.of(self._catalog.history)
+        return self.api.is_weighed(*request.cost_arguments(), sizes)
 
     async def execute(self, request: GraphQLRequest, weight: Weight) -> Executed:
         """Execute a request: in the event loop if it is small, otherwise in a lane."""
@@ -185,7 +193,7 @@ class Execution:
             self._library,
             may_load=may_load,
             may_take_long=may_take_long,
-            budget=Budget(self.api.limits),
+            budget=Budget(self.api.limits, is_brief=not may_take_long),
             loaded=loaded,
             answers=self.history_answers,
         )

@@ -187,7 +187,7 @@ class DocumentRunner(msgspec.Struct, frozen=True):
     async def weighed(self, text: str, variables: Mapping[str, Any]) -> PageRequest:
         """Return a request with its cost; raise BadRequest if the server is overloaded."""
         request = GraphQLRequest(text, dict(variables), None)
-        if self.execution.api.is_weighed(*request.cost_arguments()):
+        if self.execution.is_weighed(request):
             return PageRequest(request, *self.execution.weigh(request))
         # The first request for a document has to parse it, which takes long.
         weight = await self.lanes.light.run(lambda: self.execution.weigh(request))

@@ -77,7 +77,7 @@ def _microseconds_per_unit(
         orjson.dumps(answer.body())
 
     seconds = min(_seconds_of_work(execute) for _ in range(3))
-    return seconds * 1_000_000 / (cost.units - cost.cached_units)
+    return seconds * 1_000_000 / (cost.units - cost.shared_units)
 
 
 def _seconds_of_work(function: Callable[[], object]) -> float:

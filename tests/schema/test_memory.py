@@ -13,6 +13,7 @@ from graphql import DocumentNode, parse, print_ast
 from schema import api
 from schema.api import API
 from schema.documents.documents import Documents, without_tokens
+from schema.fields.cost import Sizes
 from schema.limits import Limits
 from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World
@@ -95,7 +96,7 @@ def test_estimates_are_cached_by_sizes() -> None:
 
     def send(number: int) -> None:
         variables = {"n": 5, "filter": {"packages": ["x" * 90_000]}, f"more{number}": "x" * 90_000}
-        assert document.estimate(SCHEMA, None, variables).units > 100
+        assert document.estimate(SCHEMA, None, variables, Sizes()).units > 100
 
     assert growth(send, 20) < 10_000
 

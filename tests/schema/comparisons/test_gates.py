@@ -156,22 +156,13 @@ def cost(*rules: dict[str, Any]) -> int:
     return api.cost(questions.CHECK, None, {**REFS, "rules": list(rules)}).units
 
 
-def test_each_part_of_a_rule_has_a_cost() -> None:
-    """Twenty typical rules are allowed; hundreds of expensive parts are not."""
+def test_each_rule_has_a_cost() -> None:
+    """And each value in its lists; as many rules as are allowed do not cost too much."""
     plain = {"name": "a", "forbid": "spec-removed"}
-    base = cost(plain)
-    for part in ({"stack": "e4s"}, {"except": ["a*"]}, {"matching": "a"}, {"forbid": "hole"}):
-        assert cost(plain | part) > base + 10_000, part
-    assert cost(plain | {"matching": "a ^b"}) > cost(plain | {"matching": "a"}) + 9_000
-    assert cost(plain, plain) > base
+    assert cost(plain) + 5_000 < cost(plain, plain) < cost(plain) + 6_000
     covering = {"name": "a", "cover": [{"hash": hash_of("a"), "name": "a"}] * 100}
-    assert cost(covering) > cost({"name": "a", "cover": []}) + 1_000
-    of_stacks = [plain | {"stack": stack} for stack in ("e4s", "hep")] * 3
-    queries = [{"name": "a", "require": "a ^b"}] * 4
-    assert cost(*[plain] * 10, *of_stacks, *queries) < Limits().max_cost
-    scopes = (plain | {"matching": f"^a ^b ^c{number}"} for number in range(20))
-    assert cost(*scopes) > Limits().max_cost
-    assert cost(plain | {"except": ["a*"] * 400}) > Limits().max_cost
+    assert cost(covering) == cost({"name": "a", "cover": []}) + 30_000
+    assert cost(*[plain | {"except": ["a*"] * 5}] * MAX_RULES_IN_REQUEST) < Limits().max_cost
 
 
 def test_response_for_refs_is_permanent(world: World) -> None:

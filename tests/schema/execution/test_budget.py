@@ -11,7 +11,13 @@ import pytest
 from schema.api import API
 from schema.context import Context
 from schema.execution import budget
-from schema.execution.budget import Budget, BudgetExceeded, NotLoaded
+from schema.execution.budget import (
+    BRIEF_BYTES,
+    BRIEF_SECONDS,
+    Budget,
+    BudgetExceeded,
+    NotLoaded,
+)
 from schema.limits import Limits
 from snapshots.catalog.library import Library
 from tests.schema.worlds import World, opened, plain
@@ -54,6 +60,29 @@ def test_time_limit(clock: Clock) -> None:
     with pytest.raises(BudgetExceeded, match="longer than 2 seconds") as raised:
         request_budget.check()
     assert raised.value.code == "QUERY_TIMEOUT"
+
+
+def test_brief_time_limit(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts only the time of the own thread; then the request has to leave the event loop."""
+    own = Clock()
+    monkeypatch.setattr(budget, "thread_time", own)
+    request_budget = Budget(Limits(), is_brief=True)
+    clock.now += 10
+    own.now += BRIEF_SECONDS / 2
+    request_budget.check()
+    request_budget.check()
+    own.now += BRIEF_SECONDS
+    clock.now += BRIEF_SECONDS
+    with pytest.raises(NotLoaded):
+        request_budget.check()
+
+
+def test_brief_byte_limit() -> None:
+    """A response that is too large for the event loop is made elsewhere, not refused."""
+    request_budget = Budget(Limits(), is_brief=True)
+    request_budget.spend(BRIEF_BYTES)
+    with pytest.raises(NotLoaded):
+        request_budget.spend(1)
 
 
 def test_request_is_cancelled_by_another_thread() -> None:

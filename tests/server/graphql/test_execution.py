@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from schema.api import API
+from schema.execution import budget
 from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest
@@ -110,6 +111,18 @@ async def test_revisions_are_loaded_in_a_thread(
     assert executing.in_loop == [False, True]
     assert first == second
     assert orjson.loads(first.body)["data"]["revision"]["specs"]["nodes"]
+
+
+async def test_request_that_takes_longer_than_expected_leaves_the_event_loop(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is interrupted at a check of its budget, and executed in a thread."""
+    await executed(execution, SMALL)
+    executing = Calls(monkeypatch, API, "execute")
+    monkeypatch.setattr(budget, "BRIEF_SECONDS", 0.0)
+    (result,) = await executed(execution, SMALL)
+    assert result.is_good
+    assert executing.threads == [threading.main_thread().name, "cachelog-light"]
 
 
 async def test_explanations_are_shared_and_do_not_delay_loading(
