@@ -19,8 +19,8 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from snapshots.arrays import Mask, Numbers, Rows
-from snapshots.changes.sides import Side, are_equal
+from snapshots.arrays import NO_ROW, Mask, Numbers, Rows
+from snapshots.changes.sides import Side, equal_nodes
 from snapshots.frames.columns import Arrays, distinct_codes, sorted_order
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.hashes import texts_of
@@ -207,22 +207,27 @@ class _Walk:
 
     def __init__(self, base: Side, head: Side) -> None:
         self._sides = base, head
-        numbers: dict[str, int] = {}
-        self._names: list[Rows] = []
-        for side in self._sides:
-            column = side.column("package")
-            codes = [numbers.setdefault(name, len(numbers)) for name in column.values]
-            self._names.append(np.array(codes, np.int32)[column.codes])
-        self._num_names = len(numbers) + 1
+        columns = [side.column("package") for side in self._sides]
+        # In records, dependencies are in the order of their names.
+        names = sorted({name for column in columns for name in column.values})
+        numbers = {name: number for number, name in enumerate(names)}
+        self._names: list[Rows] = [
+            np.array(list(map(numbers.__getitem__, column.values)), np.int32)[column.codes]
+            for column in columns
+        ]
+        self._num_names = len(names) + 1
         self._stated = base.is_stated, head.is_stated
+        self._equal = equal_nodes(base, head)
+        self._start_of = np.full(base.graph.num_nodes, NO_ROW, np.int32)
         self._most = MAX_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
-        self._reached = self._numbers = np.empty(0, np.int64)
         self._edges: list[tuple[Numbers, Numbers]] = []
         self._twice: list[Numbers] = []
 
     def run(self, base_nodes: Numbers, head_nodes: Numbers) -> PairGraph:
         """Return the pairs reached from the given ones, up to limits that bound memory."""
         num_starts = len(base_nodes)
+        self._start_of[base_nodes] = np.arange(num_starts)
+        self._heads_of_starts = np.append(head_nodes, NO_ROW)
         level = self._keys(base_nodes, head_nodes)
         self._numbers = np.argsort(level)
         self._reached = level[self._numbers]
@@ -234,8 +239,8 @@ class _Walk:
             level = self._step(level)
         return self._graph(num_starts, np.concatenate([*levels, level[:0]]), num_cut=len(level))
 
-    def _keys(self, base_nodes: Numbers, head_nodes: Numbers) -> Numbers:
-        return base_nodes * self._sides[1].graph.num_nodes + head_nodes
+    def _keys(self, base_nodes: Numbers | Rows, head_nodes: Numbers | Rows) -> Numbers:
+        return base_nodes.astype(np.int64) * self._sides[1].graph.num_nodes + head_nodes
 
     def _ends(self, keys: Numbers) -> tuple[Numbers, Numbers]:
         return np.divmod(keys, self._sides[1].graph.num_nodes)
@@ -246,10 +251,12 @@ class _Walk:
         base_nodes, head_nodes = self._ends(level)
         stated = self._stated[0][base_nodes] & self._stated[1][head_nodes]
         numbers, base_nodes, head_nodes = numbers[stated], base_nodes[stated], head_nodes[stated]
-        (places, base_ends, head_ends), twice = self._common_edges(base_nodes, head_nodes)
+        places, base_ends, head_ends, twice = self._common_edges(base_nodes, head_nodes)
         self._twice.append(numbers[twice])
-        differ = ~are_equal(self._sides[0], base_ends, self._sides[1], head_ends)
-        keys, of_edge = distinct_codes(self._keys(base_ends[differ], head_ends[differ]))
+        of_edges = self._start_of[base_ends].astype(np.int64)
+        # Most pairs consist of counterparts.
+        others = np.flatnonzero(self._heads_of_starts[of_edges] != head_ends)
+        keys, of_other = distinct_codes(self._keys(base_ends[others], head_ends[others]))
         begins = np.searchsorted(self._reached, keys)
         is_new: Mask = self._reached[np.minimum(begins, len(self._reached) - 1)] != keys
         new: Numbers = keys[is_new]
@@ -257,41 +264,61 @@ class _Walk:
         following = np.arange(len(self._reached), len(self._reached) + len(new))
         self._reached = np.insert(self._reached, begins, new)
         self._numbers = np.insert(self._numbers, begins, following)
-        of_key = self._numbers[np.searchsorted(self._reached, keys)]
-        self._edges.append((numbers[places[differ]], of_key[of_edge]))
+        of_edges[others] = self._numbers[np.searchsorted(self._reached, keys)][of_other]
+        self._edges.append((numbers[places], of_edges))
         return new
 
-    def _common_edges(self, base_nodes: Numbers, head_nodes: Numbers) -> tuple[Numbers, Numbers]:
-        """Return the dependencies that both nodes of a pair have, as ``pair_edges`` pairs them.
+    def _common_edges(
+        self, base_nodes: Numbers, head_nodes: Numbers
+    ) -> tuple[Numbers, Rows, Rows, Numbers]:
+        """Return the dependencies that both nodes of a pair have, with different hashes.
 
-        The first result has three rows: the index of the pair in the arguments, and the targets of
-        the edges in base and in head. The second are the indices of pairs with a dependency whose
-        name occurs twice on either side.
+        They are paired as by ``pair_edges``. The results are, for each, the index of the pair in
+        the arguments, and the targets of the edges in base and in head; and last, the indices of
+        pairs with a dependency whose name occurs twice on either side.
         """
-        (keys, base_ends), (head_keys, head_ends) = map(
+        (keys, ends, begins), (head_keys, head_ends, head_begins) = map(
             self._named_edges, self._sides, self._names, (base_nodes, head_nodes)
         )
         twice = np.unique(
             np.concatenate([_repeated(keys), _repeated(head_keys)]) // self._num_names
         )
-        # Edges of the same name are paired below, so any of them will do here.
-        theirs = np.minimum(np.searchsorted(head_keys, keys), max(0, len(head_keys) - 1))
-        is_common = head_keys[theirs] == keys if len(head_keys) else np.zeros(len(keys), np.bool_)
-        ours, theirs = np.flatnonzero(is_common), theirs[is_common]
-        edges = np.stack([keys[ours] // self._num_names, base_ends[ours], head_ends[theirs]])
+        counts = np.diff(begins)
+        places = np.repeat(np.arange(len(base_nodes)), counts)
+        # Edges of the same name are paired below, so any of them will do here. Most nodes have
+        # dependencies of the same names, so the partner of an edge is at the same place.
+        partners = np.arange(len(keys)) + np.repeat((head_begins - begins)[:-1], counts)
+        # An additional last edge is the partner of edges without any.
+        head_keys = np.append(head_keys, np.iinfo(np.int64).max)
+        head_ends = np.append(head_ends, NO_ROW)
+        partners = np.minimum(partners, len(head_keys) - 1)
+        others = np.flatnonzero(head_keys[partners] != keys)
+        partners[others] = np.searchsorted(head_keys, keys[others])
+        is_common = np.ones(len(keys), np.bool_)
+        is_common[others] = head_keys[partners[others]] == keys[others]
+        head_ends = head_ends[partners]
+        chosen = np.flatnonzero(is_common & (self._equal[ends] != head_ends))
+        edges = places[chosen], ends[chosen], head_ends[chosen]
         if len(twice):
+            is_once = ~np.isin(edges[0], twice)
             paired = self._paired(twice, base_nodes[twice], head_nodes[twice])
-            edges = np.hstack([edges[:, ~np.isin(edges[0], twice)], paired])
-        return edges, twice
+            paired = paired[:, self._equal[paired[1]] != paired[2]]
+            edges = *(np.append(once[is_once], more) for once, more in zip(edges, paired)),
+        return *edges, twice
 
-    def _named_edges(self, side: Side, names: Rows, nodes: Numbers) -> tuple[Numbers, Numbers]:
-        """Return a sorted key of each edge, from the node's index and the name, and its target."""
+    def _named_edges(
+        self, side: Side, names: Rows, nodes: Numbers
+    ) -> tuple[Numbers, Rows, Numbers]:
+        """Return a sorted key of each edge, from the node's index and the name, and its target.
+
+        Last, return where the edges of each node begin, and the number of edges.
+        """
         down, targets = side.graph.down, side.graph.targets
         counts = down.starts[nodes + 1] - down.starts[nodes]
-        ends = targets[down.edges_of(nodes)].astype(np.int64)
-        keys = np.repeat(np.arange(len(nodes)), counts) * self._num_names + names[ends]
+        ends = targets[down.edges_of(nodes)]
+        keys = np.repeat(np.arange(len(nodes)) * self._num_names, counts) + names[ends]
         order = sorted_order(keys)
-        return keys[order], ends[order]
+        return keys[order], ends[order], np.concatenate(([0], np.cumsum(counts)))
 
     def _paired(self, places: Numbers, base: Numbers, head: Numbers) -> Numbers:
         """Return the index and targets of the common edges of pairs of nodes, one row each."""

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from snapshots.arrays import FactBits, Fingerprints, Mask, Numbers, Rows
+from snapshots.arrays import NO_ROW, FactBits, Fingerprints, Mask, Numbers, Rows
 from snapshots.frames.columns import Arrays, Column, differing, mixed, scattered
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
@@ -96,6 +96,19 @@ def are_equal(base: Side, base_nodes: Numbers, head: Side, head_nodes: Numbers) 
     pairs = np.flatnonzero(equal)
     before, after = base.hash_words(base_nodes[pairs]), head.hash_words(head_nodes[pairs])
     equal[pairs] = (before == after).all(axis=1)
+    return equal
+
+
+def equal_nodes(base: Side, head: Side) -> Rows:
+    """Return for each node of base the node of head with the same hash; NO_ROW if there is none."""
+    equal = np.full(base.graph.num_nodes, NO_ROW, np.int32)
+    num_rows = base.graph.num_rows, head.graph.num_rows
+    for ours, start in ((base.frame.hashes, 0), (base.graph.outside.hashes, num_rows[0])):
+        of_part = equal[start : start + len(ours)]
+        for theirs, offset in ((head.frame.hashes, 0), (head.graph.outside.hashes, num_rows[1])):
+            if len(ours) and len(theirs):
+                partners = ours.match(theirs)
+                of_part[partners != NO_ROW] = partners[partners != NO_ROW] + offset
     return equal
 
 

@@ -357,14 +357,16 @@ def sorted_order(numbers: npt.NDArray[Any]) -> Numbers:
 
     Numbers are sorted together with their indices: several times as fast as ``np.argsort``.
     """
+    if (numbers[1:] >= numbers[:-1]).all():
+        return np.arange(len(numbers))
     num_bits = len(numbers).bit_length()
-    if int(numbers.max(initial=0)) >> (63 - num_bits):
+    if int(numbers.max(initial=0)) >> (64 - num_bits):
         return np.argsort(numbers, kind="stable")
-    keys = numbers.astype(np.int64) << num_bits
-    keys |= np.arange(len(numbers))
+    keys = numbers.astype(np.uint64) << np.uint64(num_bits)
+    keys |= np.arange(len(numbers), dtype=np.uint64)
     keys.sort()
-    keys &= (1 << num_bits) - 1
-    return keys
+    keys &= np.uint64((1 << num_bits) - 1)
+    return keys.view(np.int64)
 
 
 def distinct_codes(numbers: Numbers) -> tuple[Numbers, Numbers]:

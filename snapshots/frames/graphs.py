@@ -116,13 +116,13 @@ def bottom_up_levels(sources: Rows, targets: Rows, num_nodes: int) -> Iterator[N
 
     All successors of a level's nodes are in earlier levels.
     """
-    by_target = sorted_order(targets).astype(np.int32)
-    up = Adjacency(targets[by_target], by_target, sources, num_nodes)
+    by_target = sorted_order(targets)
+    up = Adjacency(targets[by_target], None, sources[by_target], num_nodes)
     num_open = np.bincount(sources, minlength=num_nodes)
     level = np.flatnonzero(num_open == 0)
     while len(level):
         yield level
-        above = sources[up.edges_of(level)]
+        above = up.ends[up.edges_of(level)]
         np.subtract.at(num_open, above, 1)
         level = np.sort(above[num_open[above] == 0]).astype(np.int64)
         level = level[begins_of_runs(level)]
