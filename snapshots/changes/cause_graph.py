@@ -14,10 +14,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from snapshots.arrays import NO_ROW, Mask, Numbers, Rows
 from snapshots.changes.sides import Side, equal_nodes
@@ -152,7 +153,7 @@ def _grouped(
     return groups.values()
 
 
-def _repeated(keys: Numbers) -> Numbers:
+def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the sorted keys that occur more than once."""
     return np.unique(keys[1:][keys[1:] == keys[:-1]])
 
@@ -211,8 +212,8 @@ class _Walk:
         # In records, dependencies are in the order of their names.
         names = sorted({name for column in columns for name in column.values})
         numbers = {name: number for number, name in enumerate(names)}
-        self._names: list[Rows] = [
-            np.array(list(map(numbers.__getitem__, column.values)), np.int32)[column.codes]
+        self._names = [
+            np.array(list(map(numbers.__getitem__, column.values)), np.uint32)[column.codes]
             for column in columns
         ]
         self._num_names = len(names) + 1
@@ -220,7 +221,7 @@ class _Walk:
         self._equal = equal_nodes(base, head)
         self._start_of = np.full(base.graph.num_nodes, NO_ROW, np.int32)
         self._most = MAX_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
-        self._edges: list[tuple[Numbers, Numbers]] = []
+        self._edges: list[tuple[Rows, Rows]] = []
         self._twice: list[Numbers] = []
 
     def run(self, base_nodes: Numbers, head_nodes: Numbers) -> PairGraph:
@@ -247,16 +248,18 @@ class _Walk:
 
     def _step(self, level: Numbers) -> Numbers:
         """Return the keys of the pairs that a level leads to and that are new."""
-        numbers = np.arange(len(self._numbers) - len(level), len(self._numbers))
+        numbers = np.arange(len(self._numbers) - len(level), len(self._numbers), dtype=np.int32)
         base_nodes, head_nodes = self._ends(level)
         stated = self._stated[0][base_nodes] & self._stated[1][head_nodes]
         numbers, base_nodes, head_nodes = numbers[stated], base_nodes[stated], head_nodes[stated]
         places, base_ends, head_ends, twice = self._common_edges(base_nodes, head_nodes)
         self._twice.append(numbers[twice])
-        of_edges = self._start_of[base_ends].astype(np.int64)
+        of_edges = self._start_of[base_ends]
         # Most pairs consist of counterparts.
         others = np.flatnonzero(self._heads_of_starts[of_edges] != head_ends)
-        keys, of_other = distinct_codes(self._keys(base_ends[others], head_ends[others]))
+        keys = self._keys(base_ends[others], head_ends[others])
+        first, of_other = distinct_codes(keys)
+        keys = keys[first]
         begins = np.searchsorted(self._reached, keys)
         is_new: Mask = self._reached[np.minimum(begins, len(self._reached) - 1)] != keys
         new: Numbers = keys[is_new]
@@ -270,7 +273,7 @@ class _Walk:
 
     def _common_edges(
         self, base_nodes: Numbers, head_nodes: Numbers
-    ) -> tuple[Numbers, Rows, Rows, Numbers]:
+    ) -> tuple[Rows, Rows, Rows, Numbers]:
         """Return the dependencies that both nodes of a pair have, with different hashes.
 
         They are paired as by ``pair_edges``. The results are, for each, the index of the pair in
@@ -284,13 +287,13 @@ class _Walk:
             np.concatenate([_repeated(keys), _repeated(head_keys)]) // self._num_names
         )
         counts = np.diff(begins)
-        places = np.repeat(np.arange(len(base_nodes)), counts)
+        places = np.repeat(np.arange(len(base_nodes), dtype=np.int32), counts)
         # Edges of the same name are paired below, so any of them will do here. Most nodes have
         # dependencies of the same names, so the partner of an edge is at the same place.
         partners = np.arange(len(keys)) + np.repeat((head_begins - begins)[:-1], counts)
         # An additional last edge is the partner of edges without any.
-        head_keys = np.append(head_keys, np.iinfo(np.int64).max)
-        head_ends = np.append(head_ends, NO_ROW)
+        head_keys = np.append(head_keys, np.iinfo(head_keys.dtype).max)
+        head_ends = np.append(head_ends, np.int32(NO_ROW))
         partners = np.minimum(partners, len(head_keys) - 1)
         others = np.flatnonzero(head_keys[partners] != keys)
         partners[others] = np.searchsorted(head_keys, keys[others])
@@ -303,12 +306,13 @@ class _Walk:
             is_once = ~np.isin(edges[0], twice)
             paired = self._paired(twice, base_nodes[twice], head_nodes[twice])
             paired = paired[:, self._equal[paired[1]] != paired[2]]
-            edges = *(np.append(once[is_once], more) for once, more in zip(edges, paired)),
+            begins = np.searchsorted(edges[0][is_once], paired[0])
+            edges = (*(np.insert(one[is_once], begins, more) for one, more in zip(edges, paired)),)
         return *edges, twice
 
     def _named_edges(
-        self, side: Side, names: Rows, nodes: Numbers
-    ) -> tuple[Numbers, Rows, Numbers]:
+        self, side: Side, names: npt.NDArray[np.uint32], nodes: Numbers
+    ) -> tuple[npt.NDArray[np.unsignedinteger[Any]], Rows, Numbers]:
         """Return a sorted key of each edge, from the node's index and the name, and its target.
 
         Last, return where the edges of each node begin, and the number of edges.
@@ -316,9 +320,15 @@ class _Walk:
         down, targets = side.graph.down, side.graph.targets
         counts = down.starts[nodes + 1] - down.starts[nodes]
         ends = targets[down.edges_of(nodes)]
-        keys = np.repeat(np.arange(len(nodes)) * self._num_names, counts) + names[ends]
+        begins = np.concatenate(([0], np.cumsum(counts)))
+        # The half of the memory takes the half of the time, and mostly suffices.
+        size = np.uint32 if len(nodes) * self._num_names < 1 << 32 else np.uint64
+        keys = np.repeat(np.arange(len(nodes), dtype=size) * size(self._num_names), counts)
+        keys += names[ends]
+        if (keys[1:] >= keys[:-1]).all():
+            return keys, ends, begins
         order = sorted_order(keys)
-        return keys[order], ends[order], np.concatenate(([0], np.cumsum(counts)))
+        return keys[order], ends[order], begins
 
     def _paired(self, places: Numbers, base: Numbers, head: Numbers) -> Numbers:
         """Return the index and targets of the common edges of pairs of nodes, one row each."""
@@ -333,21 +343,16 @@ class _Walk:
 
     def _graph(self, num_starts: int, keys: Numbers, num_cut: int) -> PairGraph:
         base_nodes, head_nodes = self._ends(keys)
-        nothing = np.empty(0, np.int64)
-        sources, targets = (
-            (np.concatenate([nothing, *ends]) for ends in zip(*self._edges, strict=True))
-            if self._edges
-            else (nothing, nothing)
-        )
-        order = sorted_order(sources)
+        nothing = np.empty(0, np.int32)
+        sources, targets = map(np.concatenate, zip((nothing, nothing), *self._edges, strict=True))
         has_twice = np.zeros(len(keys), np.bool_)
         has_twice[np.concatenate([nothing, *self._twice])] = True
         return PairGraph(
             num_starts,
             base_nodes,
             head_nodes,
-            sources[order].astype(np.int32),
-            targets[order].astype(np.int32),
+            sources,
+            targets,
             ~(self._stated[0][base_nodes] & self._stated[1][head_nodes]),
             has_twice,
             np.arange(len(keys)) >= len(keys) - num_cut,

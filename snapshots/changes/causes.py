@@ -65,7 +65,7 @@ from snapshots.changes.sides import (
     shapes,
     shapes_without_tools,
 )
-from snapshots.frames.columns import Arrays
+from snapshots.frames.columns import Arrays, distinct_codes
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.frames.graphs import Adjacency, BottomUpGraph
@@ -362,11 +362,10 @@ def _only_variants(variants: Sequence[str], others: Sequence[str]) -> str | None
 
 def _grouped(columns: Sequence[npt.NDArray[Any]]) -> tuple[Numbers, Numbers]:
     """Return the first index of each distinct row of some columns, and the group of each row."""
-    group = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        distinct, codes = np.unique(column, return_inverse=True)
-        _, group = np.unique(group * len(distinct) + codes, return_inverse=True)
-    _, first = np.unique(group, return_index=True)
+    first, group = distinct_codes(columns[0].astype(np.uint64))
+    for column in columns[1:]:
+        of_column, codes = distinct_codes(column.astype(np.uint64))
+        first, group = distinct_codes(group * len(of_column) + codes)
     return first, group
 
 

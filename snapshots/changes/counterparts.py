@@ -195,7 +195,7 @@ class Classes:
     def __init__(
         self, places: Numbers, keys: Numbers, marks: Fingerprints, versions: Numbers
     ) -> None:
-        _, first, of_member = np.unique(marks, return_index=True, return_inverse=True)
+        first, of_member = distinct_codes(marks)
         order = np.lexsort((first, -versions[first], keys[first]))
         numbers = ranks(order)[of_member]
         bounds = np.concatenate(([0], np.cumsum(np.bincount(numbers)))).tolist()
@@ -262,9 +262,7 @@ class Ties:
                 for place in places:
                     ties.setdefault(place, tie)
 
-    def add_selected(
-        self, base: Numbers, head: Numbers, ranks: Numbers, selected: Sequence[int]
-    ) -> None:
+    def add_selected(self, base: Numbers, head: Numbers, ranks: Numbers, selected: Numbers) -> None:
         """Add the ties among pairs of candidates, of which some have been selected.
 
         ``ranks`` ascend. Candidates of pairs of the same rank that were still free are a tie if
@@ -290,11 +288,10 @@ class Ties:
         )
         counts = zip(num_base.tolist(), num_head.tolist(), num_pairs.tolist(), strict=True)
         ties = [Tie(*of_tie) if of_tie[0] * of_tie[1] > 1 else None for of_tie in counts]
-        for of_side, nodes, places, numbers in (
-            (self.of_base, ours, base, components[: len(ours)]),
-            (self.of_head, theirs, head, components[len(ours) :]),
+        for of_side, places, numbers in (
+            (self.of_base, base[ours], components[: len(ours)]),
+            (self.of_head, head[theirs], components[len(ours) :]),
         ):
-            places = nodes % (1 + places.max(initial=0))
             for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
                 if (tie := ties[number]) is not None:
                     of_side.setdefault(place, tie)
@@ -696,7 +693,7 @@ class Ranking:
             common = np.flatnonzero(stacks > 0)
             chosen, stacks = chosen[common], stacks[common]
             before, after = before[common], after[common]
-        ranks = keys[0][before], -votes.counts[chosen], *self._ranks(before, after, stacks)
+        ranks = -votes.counts[chosen], *self._ranks(before, after, stacks)
         return _pair_first_free(before, after, ranks, ties)
 
     def _ranks(self, base: Numbers, head: Numbers, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
@@ -738,18 +735,48 @@ def _pair_first_free(
 
     If other choices are possible, they are added to ``ties``, unless it is None.
     """
-    order = np.lexsort((head, base, *ranks[::-1]))
+    order = np.lexsort((*filter(_varies, ranks[::-1]), np.zeros(len(base))))
     before, after = base[order], head[order]
-    paired_of_base = bytearray(1 + before.max(initial=0))
-    paired_of_head = bytearray(1 + after.max(initial=0))
-    selected = list[int]()
-    for pair, (removed, added) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
-        if not (paired_of_base[removed] or paired_of_head[added]):
-            paired_of_base[removed] = paired_of_head[added] = True
-            selected.append(pair)
+    selected = _first_free(before, after)
     if ties:
         ties.add_selected(before, after, np.cumsum(_begins(ranks, order)), selected)
     return before[selected], after[selected]
+
+
+def _varies(column: npt.NDArray[Any]) -> bool:
+    return bool((column != column[:1]).any())
+
+
+def _first_free(base: Numbers, head: Numbers) -> Numbers:
+    """Return the indices of the pairs whose candidates no pair before them has, ascending."""
+    selected = np.zeros(len(base), np.bool_)
+    is_free = np.ones(1 + base.max(initial=0), np.bool_), np.ones(1 + head.max(initial=0), np.bool_)
+    left, num_left = np.arange(len(base)), 2 * len(base)
+    # Select all pairs at once that are the first of both of their candidates, as long as this
+    # leaves at most half of the pairs.
+    while 2 * len(left) <= num_left and num_left:
+        num_left = len(left)
+        sides = base[left], head[left]
+        first = left[np.logical_and(*map(_are_first, sides))]
+        selected[first] = True
+        is_free[0][base[first]] = is_free[1][head[first]] = False
+        left = left[is_free[0][sides[0]] & is_free[1][sides[1]]]
+    for pair, removed, added in zip(
+        left.tolist(), base[left].tolist(), head[left].tolist(), strict=True
+    ):
+        if is_free[0][removed] and is_free[1][added]:
+            is_free[0][removed] = is_free[1][added] = False
+            selected[pair] = True
+    return np.flatnonzero(selected)
+
+
+def _are_first(places: Numbers) -> Mask:
+    """Return which of some numbers are the first of equal ones."""
+    first = np.empty(1 + places.max(initial=0), np.int64)
+    numbers = np.arange(len(places))
+    first[places[::-1]] = numbers[::-1]  # numpy keeps the last assigned value
+    mask: Mask = first[places] == numbers
+    return mask
 
 
 def _pair_by_rank(
@@ -1005,7 +1032,7 @@ class _Search:
         if not len(base) or not len(head):
             return False
         both = self._sides[0].keys(facts, base), self._sides[1].keys(facts, head)
-        distinct, keys = np.unique(np.concatenate(both), return_inverse=True)
+        distinct, keys = distinct_codes(np.concatenate(both))
         of_base, of_head = np.split(keys, [len(base)])
         before, after = (
             np.bincount(codes, minlength=len(distinct)) for codes in (of_base, of_head)

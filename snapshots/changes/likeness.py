@@ -20,6 +20,7 @@ from snapshots.frames.columns import (
     Column,
     ListColumn,
     begins_of_runs,
+    distinct_codes,
     mixed,
     places_of_runs,
     scattered,
@@ -43,7 +44,8 @@ def shares(
     """
     size = len(head.values)
     pairs = base.codes[base_rows].astype(np.int64) * size + head.codes[head_rows]
-    distinct, places = np.unique(pairs, return_inverse=True)
+    first, places = distinct_codes(pairs)
+    distinct = pairs[first]
     ours = _item_sets(base, distinct // size, left_out)
     theirs = _item_sets(head, distinct % size, left_out)
     of_distinct = [
@@ -154,7 +156,7 @@ class Below:
             else:
                 cached.clear()
             pairs = numbers * len(block.distinct) + block.codes
-            _, numbers = np.unique(pairs, return_inverse=True)
+            _, numbers = distinct_codes(pairs)
             self._sizes += _counts(block.distinct)[block.codes]
         if num_free >= 0:
             self._cached = cached
@@ -166,9 +168,9 @@ class Below:
         It is the size of the intersection divided by that of the union, and 1 if both are empty.
         """
         size = len(self._with_number)
-        pairs, places = np.unique(base * size + head, return_inverse=True)
-        ours, theirs = self._with_number[pairs // size], self._with_number[pairs % size]
-        common = np.zeros(len(pairs), np.int64)
+        first, places = distinct_codes(base * size + head)
+        ours, theirs = self._with_number[base[first]], self._with_number[head[first]]
+        common = np.zeros(len(first), np.int64)
         for block in self._blocks() if self._cached is None else self._cached:
             sets, codes = block.distinct, block.codes
             both = zip(codes[ours].tolist(), codes[theirs].tolist(), strict=True)
@@ -215,9 +217,7 @@ class Walk:
         compilers = mixed(*(hashes[nodes[stating]] for hashes in side.compilers))
         facts = mixed(*(side.column(name).row_hashes(nodes) for name in columns))
         facts[stating] = mixed(facts[stating], compilers)
-        _, first, kinds = np.unique(
-            _hashes_of_kinds(order, facts), return_index=True, return_inverse=True
-        )
+        first, kinds = distinct_codes(_hashes_of_kinds(order, facts))
         is_first = np.zeros(len(nodes), np.bool_)
         is_first[first] = True
         self._nodes = nodes[first]

@@ -360,23 +360,32 @@ def sorted_order(numbers: npt.NDArray[Any]) -> Numbers:
     if (numbers[1:] >= numbers[:-1]).all():
         return np.arange(len(numbers))
     num_bits = len(numbers).bit_length()
-    if int(numbers.max(initial=0)) >> (64 - num_bits):
-        return np.argsort(numbers, kind="stable")
-    keys = numbers.astype(np.uint64) << np.uint64(num_bits)
+    keys = numbers.astype(np.uint64)
+    # The first bits of hashes suffice: they nearly always differ if the hashes do.
+    num_left_out = max(0, int(keys.max()).bit_length() + num_bits - 64)
+    keys >>= np.uint64(num_left_out)
+    keys <<= np.uint64(num_bits)
     keys |= np.arange(len(numbers), dtype=np.uint64)
     keys.sort()
     keys &= np.uint64((1 << num_bits) - 1)
-    return keys.view(np.int64)
+    order = keys.view(np.int64)
+    if num_left_out:
+        ascending = numbers[order]
+        if (ascending[1:] < ascending[:-1]).any():
+            return np.argsort(numbers, kind="stable")
+    return order
 
 
-def distinct_codes(numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the sorted distinct integers, and the index of each number; none is negative."""
+def distinct_codes(numbers: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Return the first index of each distinct integer, and the code of each number.
+
+    Codes ascend with the numbers, none of which is negative.
+    """
     order = sorted_order(numbers)
-    ascending = numbers[order]
-    begins = begins_of_runs(ascending)
+    begins = begins_of_runs(numbers[order])
     codes = np.empty(len(numbers), np.int64)
     codes[order] = np.cumsum(begins) - 1
-    return ascending[begins], codes
+    return order[begins], codes
 
 
 def scattered(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
