@@ -1,13 +1,16 @@
 """Errors that end a request: refusals, with an HTTP status, and disconnects."""
 
+from collections.abc import Mapping
+from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 
 
 class BadRequest(Exception):
     """A request that is refused.
 
     ``status`` is the HTTP status of the response. ``code`` identifies the reason for clients; its
-    default is the name of the status.
+    default is the name of the status. ``extensions`` are further data for clients, as JSON.
     """
 
     def __init__(
@@ -17,11 +20,13 @@ class BadRequest(Exception):
         status: int = 400,
         code: str | None = None,
         headers: tuple[tuple[bytes, bytes], ...] = (),
+        extensions: Mapping[str, Any] = {},
     ) -> None:
         self.message = message
         self.status = status
         self.code = code or HTTPStatus(status).name
         self.headers = headers
+        self.extensions = extensions
         super().__init__(message)
 
 
@@ -40,4 +45,19 @@ def overloaded(what: str) -> BadRequest:
         status=503,
         code="OVERLOADED",
         headers=((b"retry-after", str(RETRY_SECONDS).encode()),),
+    )
+
+
+EXPLAINING = "EXPLAINING"
+
+
+def explaining(since: datetime) -> BadRequest:
+    """Return the error for a request whose comparison is still being explained."""
+    return BadRequest(
+        "Why these revisions differ is still being computed. "
+        f"Try again in {RETRY_SECONDS} seconds.",
+        status=503,
+        code=EXPLAINING,
+        headers=((b"retry-after", str(RETRY_SECONDS).encode()),),
+        extensions={"since": since.isoformat(timespec="seconds"), "retryAfter": RETRY_SECONDS},
     )

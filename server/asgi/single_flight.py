@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Generic, TypeVar
 
-from server.asgi.errors import BadRequest, overloaded
+from server.asgi.errors import BadRequest, explaining, overloaded
 from server.asgi.lanes import Lane
 
 Result = TypeVar("Result")
@@ -45,13 +47,23 @@ class SingleFlight(Generic[Result]):
 
         return await self._result(key, flight, (flight.task,), self._seconds, refusal)
 
-    async def value_in(self, lane: Lane, key: Hashable, work: Callable[[], Result]) -> Result:
+    async def value_in(
+        self,
+        lane: Lane,
+        key: Hashable,
+        work: Callable[[], Result],
+        *,
+        seconds: float | None = None,
+    ) -> Result:
         """Return the result of ``work``, which runs once in a thread of a lane for all callers.
 
         Further callers for the same key take no slot in the lane's queue. Each waits for up to the
         lane's patience until the work begins, and then until it ends. If all callers leave before
         it begins, it is cancelled. Raises the errors of the work, and BadRequest with status 503 on
         timeout.
+
+        The work is an explanation if ``seconds`` are given. Each caller then waits for its result
+        for so long, and is refused as ``explaining`` on timeout.
         """
 
         async def compute() -> Result:
@@ -61,6 +73,9 @@ class SingleFlight(Generic[Result]):
             return await lane.start(work)
 
         flight = self._flights.get(key) or self._begin(key, compute(), outlasts=False)
+        if seconds is not None:
+            refusal = partial(explaining, flight.since)
+            return await self._result(key, flight, (flight.task,), seconds, refusal)
         first = flight.task, flight.begun
         return await self._result(key, flight, first, lane.patience, lane.overloaded)
 
@@ -107,10 +122,11 @@ class SingleFlight(Generic[Result]):
 class _Flight(Generic[Result]):
     """A computation, and the number of callers that wait for it."""
 
-    __slots__ = ("begun", "num_waiting", "outlasts", "task")
+    __slots__ = ("begun", "num_waiting", "outlasts", "since", "task")
 
     def __init__(self, work: Coroutine[Any, Any, Result], *, outlasts: bool) -> None:
         self.task = asyncio.create_task(work)
         self.begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.outlasts = outlasts
+        self.since = datetime.now(UTC)
         self.num_waiting = 0

@@ -114,7 +114,10 @@ def _refusal(error: BadRequest, headers: dict[bytes, bytes]) -> responses.Respon
         responses.accepted_media_type(headers.get(b"accept", b"").decode("latin-1"))
         or responses.JSON
     )
-    shown = {"message": bounded(error.message), "extensions": {"code": error.code}}
+    shown = {
+        "message": bounded(error.message),
+        "extensions": {"code": error.code, **error.extensions},
+    }
     body = orjson.dumps({"errors": [shown]})
     content_type = f"{media_type}; charset=utf-8".encode()
     return responses.Response(

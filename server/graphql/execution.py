@@ -70,6 +70,7 @@ class Execution:
         self._library = library
         self._lanes = lanes
         self._loads: SingleFlight[Any] = SingleFlight()
+        self._explained = library.explanations, library.returned
         self._turn = asyncio.Lock()
         self.history_answers = HistoryCache(catalog, library)
 
@@ -95,8 +96,13 @@ class Execution:
         sizes = Sizes.of(self._catalog.history)
         return self.api.is_weighed(*request.cost_arguments(), sizes)
 
-    async def execute(self, request: GraphQLRequest, weight: Weight) -> Executed:
-        """Execute a request: in the event loop if it is small, otherwise in a lane."""
+    async def execute(
+        self, request: GraphQLRequest, weight: Weight, *, patience: float = 5
+    ) -> Executed:
+        """Execute a request: in the event loop if it is small, otherwise in a lane.
+
+        It waits for an explanation for ``patience`` times the patience of its lane.
+        """
         loaded: dict[Any, Any] = {}
         if weight is not Weight.HEAVY:
             missing: Executed | NotLoaded | None = None
@@ -106,10 +112,10 @@ class Execution:
                 missing = await self._in_turn(request)
             if isinstance(missing, Executed):
                 return missing
-            executed = await self._with_loads(self._lanes.light, request, missing, loaded)
+            executed = await self._with_loads(self._lanes.light, request, missing, loaded, patience)
             if executed is not None:
                 return executed
-        executed = await self._with_loads(self._lanes.heavy, request, None, loaded)
+        executed = await self._with_loads(self._lanes.heavy, request, None, loaded, patience)
         if executed is not None:
             return executed
         outcome = await self._in_lane(
@@ -135,7 +141,12 @@ class Execution:
         return self._execute(request, self._context({}, may_take_long=False))
 
     async def _with_loads(
-        self, lane: Lane, request: GraphQLRequest, missing: NotLoaded | None, loaded: dict[Any, Any]
+        self,
+        lane: Lane,
+        request: GraphQLRequest,
+        missing: NotLoaded | None,
+        loaded: dict[Any, Any],
+        patience: float,
     ) -> Executed | None:
         """Load missing data, and execute a request; return None if it needs too many loads.
 
@@ -146,7 +157,13 @@ class Execution:
                 place = missing.cache, missing.key
                 try:
                     lane_to_make = self._loading_lane(missing)
-                    loaded[place] = await self._loads.value_in(lane_to_make, place, missing.load)
+                    seconds = patience * lane_to_make.patience
+                    loaded[place] = await self._loads.value_in(
+                        lane_to_make,
+                        place,
+                        missing.load,
+                        seconds=seconds if missing.cache in self._explained else None,
+                    )
                 except CachelogError as error:
                     loaded[place] = Failed(error)  # the execution turns it into an error of a field
             outcome = await self._in_lane(lane, request, self._context(loaded))
@@ -159,8 +176,7 @@ class Execution:
 
     def _loading_lane(self, missing: NotLoaded) -> Lane:
         """Return the lane that loads missing data; slow computations have a separate lane."""
-        library = self._library
-        slow = library.explanations, library.returned, library.holes, library.twins
+        slow = *self._explained, self._library.holes, self._library.twins
         takes_long = missing.cache in slow
         if isinstance(missing.key, HistoryCall):
             takes_long = _is_large(missing.key) or self._is_incomplete(missing.key.history)

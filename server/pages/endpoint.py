@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from server.asgi.errors import BadRequest, Disconnected
+from server.asgi.errors import EXPLAINING, BadRequest, Disconnected
 from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import (
     REVALIDATE,
@@ -26,7 +26,7 @@ from server.pages.addresses import Address, Query, given, path_filled, raw_path,
 from server.pages.documents import DocumentAnswer, DocumentRunner, document
 from server.pages.exports import CSV, CSV_TYPE, PARAMETER, Export, export, file_name, table_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer, redirect_to
-from server.pages.routes import Page
+from server.pages.routes import COMPARISON, UNEXPLAINED, Page
 from snapshots.catalog.catalog import Catalog
 
 _PERMANENT = b"public, max-age=604800, immutable"
@@ -227,19 +227,28 @@ class PageEndpoint(msgspec.Struct, frozen=True, eq=False):
             return cached
 
         async def make() -> PageResponse:
-            answered = await context.runner.answered(request)
-            if not page.has_subject(answered):
+            try:
+                shown, values, answered = page, variables, await context.runner.answered(request)
+            except BadRequest as refusal:
+                if refusal.code != EXPLAINING or not page.path.startswith(COMPARISON):
+                    raise
+                shown = UNEXPLAINED
+                values = shown.document.variables(shown.document.known(parameters))
+                answered = await context.runner.run(shown.document.text, values)
+            if not shown.has_subject(answered):
                 return await self._missing(scope, parameters, answered)
             body = await context.runner.lanes.light.run(
                 lambda: context.renderer.page(
-                    page,
+                    shown,
                     self._address(scope, parameters),
                     answered.data,
                     params=scope["path_params"],
-                    variables=variables,
+                    variables=values,
                     errors=answered.errors,
                 )
             )
+            if shown is UNEXPLAINED:
+                return PageResponse(200, body, NO_STORE, content_type=shown.media_type)
             is_permanent = answered.is_permanent and answered.is_good
             response = PageResponse(
                 200, body, _PERMANENT if is_permanent else REVALIDATE, content_type=page.media_type

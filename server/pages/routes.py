@@ -118,6 +118,9 @@ PAGES = (
     _comparison("/notes.md", "compare_notes_markdown", template="compare_notes.md"),
 )
 
+UNEXPLAINED = _comparison("", "compare_explaining")
+"""The page in place of any of a comparison that is still being explained."""
+
 TABS = tuple(
     page.path.removeprefix(COMPARISON)
     for page in PAGES

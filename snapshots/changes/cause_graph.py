@@ -222,7 +222,7 @@ class _Walk:
         self._start_of = np.full(base.graph.num_nodes, NO_ROW, np.int32)
         self._most = MAX_PAIRS_PER_NODE * (base.graph.num_nodes + head.graph.num_nodes)
         self._edges: list[tuple[Rows, Rows]] = []
-        self._twice: list[Numbers] = []
+        self._twice: list[Rows] = []
 
     def run(self, base_nodes: Numbers, head_nodes: Numbers) -> PairGraph:
         """Return the pairs reached from the given ones, up to limits that bound memory."""
@@ -307,7 +307,11 @@ class _Walk:
             paired = self._paired(twice, base_nodes[twice], head_nodes[twice])
             paired = paired[:, self._equal[paired[1]] != paired[2]]
             begins = np.searchsorted(edges[0][is_once], paired[0])
-            edges = (*(np.insert(one[is_once], begins, more) for one, more in zip(edges, paired)),)
+            places, ends, head_ends = (
+                np.insert(once[is_once], begins, more)
+                for once, more in zip(edges, paired, strict=True)
+            )
+            edges = places, ends, head_ends
         return *edges, twice
 
     def _named_edges(
@@ -322,8 +326,9 @@ class _Walk:
         ends = targets[down.edges_of(nodes)]
         begins = np.concatenate(([0], np.cumsum(counts)))
         # The half of the memory takes the half of the time, and mostly suffices.
-        size = np.uint32 if len(nodes) * self._num_names < 1 << 32 else np.uint64
-        keys = np.repeat(np.arange(len(nodes), dtype=size) * size(self._num_names), counts)
+        size = np.min_scalar_type(len(nodes) * self._num_names)
+        firsts = np.arange(len(nodes)) * self._num_names
+        keys = np.repeat(firsts.astype(np.promote_types(size, np.uint32)), counts)
         keys += names[ends]
         if (keys[1:] >= keys[:-1]).all():
             return keys, ends, begins

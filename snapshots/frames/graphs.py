@@ -9,7 +9,6 @@ import numpy.typing as npt
 from snapshots.arrays import Mask, Numbers, Rows
 from snapshots.frames.columns import Arrays, begins_of_runs, places_of_runs
 
-
 _HALF = 32
 """Half the number of bits of a number."""
 

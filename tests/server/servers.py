@@ -77,10 +77,15 @@ def serving_by(
     assert "Traceback" not in log.read_text()
 
 
-@contextmanager
-def application(settings: Settings) -> Iterator[httpx.Client]:
+def application(settings: Settings) -> AbstractContextManager[httpx.Client]:
     """Serve the application from a thread of this process; yield a client of it."""
-    config = uvicorn.Config(create_app(settings), log_config=None, server_header=False)
+    return serving_app(create_app(settings))
+
+
+@contextmanager
+def serving_app(app: Any) -> Iterator[httpx.Client]:
+    """Serve an application from a thread of this process; yield a client of it."""
+    config = uvicorn.Config(app, log_config=None, server_header=False)
     server = uvicorn.Server(config)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -1,12 +1,14 @@
 """Responses with pages: methods, addresses, links, caching, limits and errors."""
 
 import asyncio
+import re
 import threading
 from datetime import UTC, datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, Mock, create_autospec
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 import httpx
 import pytest
@@ -24,11 +26,13 @@ from server.pages.error_pages import Nearest, missing
 from server.pages.renderer import POLICY, Renderer
 from server.pages.routes import PAGES, TABS
 from server.settings import Settings
+from snapshots.catalog import library
 from snapshots.catalog.catalog import Catalog
+from snapshots.changes.explanation import Explanation, explain
 from snapshots.demo import history
 from tests.server.exchanges import scope
 from tests.server.pages.page_reader import Shown, data_of, shown
-from tests.server.servers import PATIENCE, application
+from tests.server.servers import PATIENCE, application, serving_app
 
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 
@@ -48,6 +52,43 @@ def test_page_is_cached(client: httpx.Client) -> None:
         head_only = client.head(address, headers=BROWSER)
         assert (head_only.status_code, head_only.content) == (200, b"")
         assert head_only.headers["etag"] == page.headers["etag"]
+
+
+def test_comparison_that_is_being_explained(
+    demo_catalog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its pages show what is known, and ask again; the API says since when, and to come again."""
+    may_explain = threading.Event()
+
+    def wait(*arguments: Any) -> Explanation:
+        assert may_explain.wait(PATIENCE)
+        return explain(*arguments)
+
+    monkeypatch.setattr(library, "explain", wait)
+    app = create_app(Settings(catalog=str(demo_catalog)), patience=0.1)
+    with serving_app(app) as client:
+        newer, older = data_of(client, "{ revisions(first: 2) { nodes { ref } } }")["revisions"][
+            "nodes"
+        ]
+        pair = f"{older['ref']}...{newer['ref']}"
+        why = f"{{ compare(base: {older['ref']!r}, head: {newer['ref']!r}) {{ whyUnknown }} }}"
+        before = datetime.now(UTC)
+        refused = client.post("/graphql", json={"query": why.replace("'", '"')})
+        (error,) = refused.json()["errors"]
+        assert error["extensions"]["code"] == "EXPLAINING"
+        assert str(error["extensions"]["retryAfter"]) == refused.headers["retry-after"]
+        since = datetime.fromisoformat(error["extensions"]["since"])
+        assert before.replace(microsecond=0) <= since <= datetime.now(UTC)
+        for tab in ("", "/specs"):
+            page = client.get(f"/compare/{pair}{tab}", headers=BROWSER)
+            assert (page.status_code, page.headers["cache-control"]) == (200, "no-store")
+            again = re.search(r'hx-get="([^"]*)" hx-trigger="load', page.text)
+            assert again
+            assert urljoin(str(page.url), unescape(again[1])) == str(page.url)
+            assert "Specs added" in page.text
+        may_explain.set()
+        page = client.get(f"/compare/{pair}", headers=BROWSER)
+        assert "What caused the replacements" in page.text
 
 
 @pytest.mark.parametrize(
