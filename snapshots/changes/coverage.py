@@ -26,7 +26,7 @@ from snapshots.spack.names import ROOT_STACK, natural_order
 from snapshots.spack.notation import compiler_key
 from snapshots.spack.versions import version_key
 
-_MAX_MARKED = 1 << 22
+MAX_MARKED = 1 << 22
 """Largest bound of keys for which a mask is allocated; above it, keys are first renumbered."""
 
 Sides = tuple[Frame, Frame]
@@ -229,7 +229,7 @@ def folded(columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int]) -> tuple[N
     keys, bound = np.zeros(len(columns[0]), np.int64), 1
     for codes, size in zip(columns, sizes, strict=True):
         keys, bound = keys * size + codes, bound * size
-        if bound > _MAX_MARKED:
+        if bound > MAX_MARKED:
             distinct, keys = np.unique(keys, return_inverse=True)
             bound = len(distinct)
     return keys, bound

@@ -60,7 +60,7 @@ class RequestedSpecs:
         return self._columns[name]
 
 
-_PAIRS_AT_ONCE = 1 << 20
+PAIRS_AT_ONCE = 1 << 20
 
 Scores = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
@@ -144,7 +144,7 @@ def _pairs(requested: RequestedSpecs, places: Rows, frame: Frame) -> Iterator[tu
     sums = np.concatenate(([0], np.cumsum(stops - starts)))
     bounds = [0]
     while bounds[-1] < len(places):
-        further = int(np.searchsorted(sums, sums[bounds[-1]] + _PAIRS_AT_ONCE, "right")) - 1
+        further = int(np.searchsorted(sums, sums[bounds[-1]] + PAIRS_AT_ONCE, "right")) - 1
         bounds.append(max(further, bounds[-1] + 1))
     for start, stop in pairwise(bounds):
         sizes = (stops - starts)[start:stop]

@@ -25,7 +25,7 @@ from snapshots.spack.names import ROOT_STACK
 ALIKE = ("name", "version", "variants", *ARCHITECTURE)
 """The facts that are equal for twins."""
 
-_FEW = 32
+FEW_SPECS = 32
 """Up to this many rows, dependents are counted row by row: faster than ordering the graph."""
 
 
@@ -132,7 +132,7 @@ def _count_dependents(side: Side, rows: Rows) -> Numbers:
     is_needed[graph.targets] = True
     needed = np.flatnonzero(is_needed[rows])
     counts = np.zeros(len(rows), np.int64)
-    if len(needed) <= _FEW:
+    if len(needed) <= FEW_SPECS:
         for place in needed.tolist():
             above = graph.reached_from(int(rows[place]), upward=True, transitive=True).nodes
             counts[place] = np.count_nonzero(above < graph.num_rows)

@@ -4,7 +4,6 @@ Revisions and comparisons are loaded before. "Cold" caches no pages; "repeated" 
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
 from contextlib import AsyncExitStack
 from functools import partial
@@ -31,7 +30,6 @@ from tests.server.servers import application
 Respond = Callable[[], Coroutine[Any, Any, bytes]]
 """Computes one response."""
 
-_PARAMETERS = re.compile(r"{[^}]*}(\.\.\.{[^}]*})?")
 _PAGE, _COMPARISON = Target(30, "median"), Target(60, "median")
 _SIZE = Target(100, "median")
 _OF_COMMITS = ("commit", "compare_rebuilt")

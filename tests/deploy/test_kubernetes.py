@@ -1,20 +1,16 @@
 """deploy/kubernetes is valid and fits this version."""
 
 import re
-import shutil
-import subprocess
 from typing import Any
 from urllib.parse import urlsplit
 
 import kubernetes_validate
 import pytest
-import yaml
 from starlette.routing import Mount, Route
 
 from server.app import GRAPHQL_PATH, create_app
 from server.settings import Settings, settings_from
 from tests.deploy.files import (
-    DEPLOY,
     PORT,
     ROOT,
     containers,
@@ -51,25 +47,6 @@ def test_objects_conform_to_the_schemas(version: str) -> None:
     assert len(manifests()) == 10
     for it in manifests():
         kubernetes_validate.validate(it, version, strict=True)
-
-
-def test_kustomize_builds_the_same() -> None:
-    """kubectl, from version 1.21 on, which needs no cluster to build files."""
-    if not shutil.which("kubectl"):
-        pytest.skip("kubectl is not installed")
-    command = ["kubectl", "kustomize", str(DEPLOY / "kubernetes/example")]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if "invalid Kustomization" in result.stderr:
-        pytest.skip("kubectl is older")
-    text = result.stdout
-    (name,) = set(re.findall(r"\bcachelog-[0-9a-z]{10}$", text, re.MULTILINE))  # of the settings
-    built = list(yaml.safe_load_all(text.replace(name, "cachelog")))
-    assert sorted(built, key=identity) == sorted(manifests(), key=identity)
-
-
-def identity(it: dict[str, Any]) -> tuple[str, str]:
-    """Return the kind and the name of an object."""
-    return it["kind"], it["metadata"]["name"]
 
 
 def test_settings_are_valid() -> None:

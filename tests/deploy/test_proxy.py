@@ -2,13 +2,8 @@
 
 import os
 import shutil
-import signal
-import socket
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,7 +15,6 @@ from tests.server.servers import PATIENCE, Server, free_port, serving, until
 
 NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
 TAGS = "{ tags { name } }"
-BY_POST = {"query": TAGS}
 
 pytestmark = pytest.mark.skipif(
     NGINX is None and not os.environ.get("CI"), reason="nginx is not installed"
@@ -29,9 +23,9 @@ pytestmark = pytest.mark.skipif(
 
 @contextmanager
 def two_servers(
-    catalog: Path, folder: Path, replacements: Mapping[str, str] | None = None, **settings: object
+    catalog: Path, folder: Path, **settings: object
 ) -> Iterator[tuple[Sequence[Server], httpx.Client]]:
-    """Run nginx, with texts of its configuration replaced, in front of two servers of a catalog."""
+    """Run nginx in front of two servers of a catalog."""
     with ExitStack() as stack:
         servers = [
             stack.enter_context(serving(catalog, folder / str(number), **settings))
@@ -45,7 +39,6 @@ def two_servers(
             "/var/cache/nginx/": f"{folder}/",
             f"server-1:{PORT}": servers[0].url.removeprefix("http://"),
             f"server-2:{PORT}": servers[1].url.removeprefix("http://"),
-            **(replacements or {}),
         }.items():
             assert old in text, f"deploy/nginx.conf does not contain {old}"
             text = text.replace(old, new)
@@ -145,93 +138,18 @@ def test_metrics_are_forbidden(proxy: httpx.Client) -> None:
     assert proxy.get("/metrics").status_code == 403
 
 
-# -- clients that are slow or many
-
-
-def test_slow_and_excessive_clients_are_limited(demo_catalog: Path, tmp_path: Path) -> None:
-    """One that does not send its request is disconnected; others of its address get 429."""
-    impatient = {"client_header_timeout 10s": "client_header_timeout 1s"}
-    few = {"limit_conn connections 50": "limit_conn connections 2"}
-    with two_servers(demo_catalog, tmp_path, impatient | few) as (_, client), ExitStack() as stack:
-        address = (client.base_url.host, client.base_url.port or 80)
-
-        def opened(head: bytes) -> socket.socket:
-            connection = stack.enter_context(socket.create_connection(address, PATIENCE))
-            connection.sendall(head)
-            return connection
-
-        slow = opened(b"GET / HTTP/1.1\r\nHost: a\r\n")
-        with pytest.raises(ConnectionResetError):
-            slow.recv(100)
-        whole = b"POST /graphql HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
-        for _ in range(2):
-            opened(whole)  # whose body does not come
-        until(lambda: get(client, TAGS).status_code == 429, "a third connection is refused")
-
-
 # -- outages
 
-UNLIMITED = {"limit_req zone=clients burst=60 nodelay;": ""}
-"""Disables the rate limit, as one client sends the requests of many."""
 
-SILENCE = 0.3
-"""Seconds without a response after which every client waits for the stopped server."""
-PAUSE = 0.005
-"""Seconds between two requests of a client."""
-AT_LEAST = 20
-"""Number of responses that each client receives before and after the outage."""
-
-
-def load(url: str, method: str, stopping: threading.Event, statuses: list[int]) -> None:
-    """Send requests until ``stopping`` is set; raises TransportError if a connection fails."""
-    with httpx.Client(base_url=url, timeout=PATIENCE) as client:
-        while not stopping.wait(PAUSE):
-            is_get = method == "GET"
-            response = get(client, TAGS) if is_get else client.post("/graphql", json=BY_POST)
-            statuses.append(response.status_code)
-
-
-def stop(server: Server, _clients: list[list[int]]) -> None:
-    """End a server as an operating system does."""
-    server.process.send_signal(signal.SIGTERM)
-
-
-def kill(server: Server, clients: list[list[int]]) -> None:
-    """Kill a server while each client waits for its response to a request."""
-    server.process.send_signal(signal.SIGSTOP)
-    before: list[int] = []
-    while (now := [*map(len, clients)]) != before:
-        before = now
-        time.sleep(SILENCE)
-    server.process.send_signal(signal.SIGKILL)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("end", [stop, kill])
-def test_no_request_fails_if_a_server_ends(
-    end: Callable[[Server, list[list[int]]], None], demo_catalog: Path, tmp_path: Path
-) -> None:
+def test_no_request_fails_if_a_server_ends(demo_catalog: Path, tmp_path: Path) -> None:
     """The other answers GET and POST; without any, cached immutable responses remain."""
-    with two_servers(demo_catalog, tmp_path, UNLIMITED) as ((first, second), proxy):
-        stopping, url = threading.Event(), str(proxy.base_url)
-        clients: list[list[int]] = [[] for _ in range(4)]
-        methods = ("GET", "POST") * 2
-        with ThreadPoolExecutor(len(clients)) as pool:
-            futures = [
-                pool.submit(load, url, method, stopping, statuses)
-                for method, statuses in zip(methods, clients, strict=True)
-            ]
-            try:
-                wait_for_responses(clients, futures)
-                end(first, clients)
-                first.process.wait(PATIENCE)
-                wait_for_responses(clients, futures)
-            finally:
-                stopping.set()
-            for future in futures:
-                future.result()
-        assert {status for statuses in clients for status in statuses} == {200}
+    with two_servers(demo_catalog, tmp_path) as ((first, second), proxy):
         query = immutable_query(proxy)
+        first.process.kill()
+        first.process.wait(PATIENCE)
+        for _ in range(4):
+            assert get(proxy, TAGS).status_code == 200
+            assert proxy.post("/graphql", json={"query": TAGS}).status_code == 200
         before = get(proxy, query)
         assert before.headers["X-Cache-Status"] == "MISS"
         second.process.kill()
@@ -240,15 +158,3 @@ def test_no_request_fails_if_a_server_ends(
         assert (after.status_code, after.headers["X-Cache-Status"]) == (200, "HIT")
         assert after.content == before.content
         assert get(proxy, TAGS).status_code == 502
-
-
-def wait_for_responses(clients: list[list[int]], futures: "list[Future[None]]") -> None:
-    """Wait until each client has received AT_LEAST more responses, or one has failed."""
-    before = [*map(len, clients)]
-    until(
-        lambda: (
-            all(len(now) - number >= AT_LEAST for now, number in zip(clients, before, strict=True))
-            or any(future.done() for future in futures)
-        ),
-        "all clients have responses",
-    )

@@ -195,13 +195,6 @@ def test_action_comments_before_it_fails(project: Project, rules: str, status: s
     assert job.step("Check the plan", STATUS=status).returncode == int(status)
 
 
-def test_action_fails_without_a_plan(project: Project) -> None:
-    """Immediately, with an error message."""
-    done = Job(project).plan(LOCKS="e4s=none.lock")
-    assert done.returncode != 0
-    assert "cachelog: " in done.stderr
-
-
 @pytest.mark.parametrize(
     ("old", "call"),
     [
@@ -295,11 +288,3 @@ def test_component_writes_one_note(project: Project, gitlab: Server) -> None:
     done = run_component(project, gitlab, locks="e4s=spack.lock", rules="strict.toml")
     assert done.returncode == 1, done.stderr
     assert writes(gitlab) == [f"POST {NOTES}", f"PUT {NOTES}/4"]
-
-
-def test_component_applies_rules_to_a_revision(project: Project, gitlab: Server) -> None:
-    """It writes a report, but no note."""
-    done = run_component(project, gitlab, head="develop", rules="lax.toml")
-    assert done.returncode == 0, done.stderr
-    assert "<testsuites" in (project.folder / "gate.xml").read_text()
-    assert writes(gitlab) == []

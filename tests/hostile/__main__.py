@@ -1,4 +1,4 @@
-"""Attack a server on this machine: ``python -m tests.hostile [--full] [--only TEXT] [--loaded]``.
+"""Attack a server on this machine: ``python -m tests.hostile [--full] [--only TEXT]``.
 
 Prints a table in Markdown; exits with 1 if an attack hurts.
 """
@@ -11,14 +11,7 @@ from server.settings import Settings
 from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from tests.hostile import report
-from tests.hostile.runner import (
-    ANSWER_SECONDS,
-    ANSWER_SECONDS_LOADED,
-    VICTIM_P99,
-    VICTIM_P99_LOADED,
-    Bounds,
-    run_all,
-)
+from tests.hostile.runner import ANSWER_SECONDS, VICTIM_P99, Bounds, run_all
 from tests.hostile.table import ATTACKS
 from tests.hostile.target import SMALL_CACHES, attacked
 from tests.memory import max_memory
@@ -29,7 +22,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="58,000 specs, and the long attacks")
     parser.add_argument("--only", default="", metavar="TEXT", help="attacks with TEXT in the name")
-    parser.add_argument("--loaded", action="store_true", help="for a machine with other load")
     options = parser.parse_args()
     chosen = [
         attack
@@ -39,11 +31,7 @@ def main() -> int:
     results = []
     with tempfile.TemporaryDirectory() as folder:
         catalog = synthetic_catalog(Path(folder), full=options.full)
-        bounds = Bounds(
-            ANSWER_SECONDS_LOADED if options.loaded else ANSWER_SECONDS,
-            VICTIM_P99_LOADED if options.loaded else VICTIM_P99,
-            max_memory(Settings(**SMALL_CACHES)),
-        )
+        bounds = Bounds(ANSWER_SECONDS, VICTIM_P99, max_memory(Settings(**SMALL_CACHES)))
         with attacked(catalog, **SMALL_CACHES) as server:
             print(report.HEAD, flush=True)
             for result in run_all(server, chosen, bounds):

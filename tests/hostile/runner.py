@@ -2,19 +2,14 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
-from tests.hostile.attack import LONGEST, Answer, Attack, Target
+from tests.hostile.attack import Answer, Attack, Target
 from tests.hostile.target import AttackedServer
 from tests.hostile.victim import Latencies, Victim, victim_of
 
 ANSWER_SECONDS = 2.0
 VICTIM_P99 = 0.1
-
-ANSWER_SECONDS_LOADED = 4.0
-VICTIM_P99_LOADED = 0.25
-"""The limits on a machine with other load."""
 
 _LEAST_SECONDS = 0.15
 """The minimum time for which latencies of the victim are measured."""
@@ -28,16 +23,11 @@ _MEMORY, _BUSY = "memory", "busy after its end"
 
 
 class Bounds(NamedTuple):
-    """The limits of an attack; the victim may also wait ``idle_factor`` times as long as before."""
+    """The limits of an attack."""
 
     answer_seconds: float
     victim_p99: float
     memory: int
-    idle_factor: float = 0.0
-
-    def beside(self, idle_p99: float) -> "Bounds":
-        """Return the bounds if the victim waits for ``idle_p99`` seconds without an attack."""
-        return self._replace(victim_p99=max(self.victim_p99, self.idle_factor * idle_p99))
 
 
 class Result(NamedTuple):
@@ -51,24 +41,22 @@ class Result(NamedTuple):
     hurts: tuple[str, ...]
 
 
-def run_all(
-    server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds, *, longest: float = LONGEST
-) -> Iterator[Result]:
-    """Run attacks, each for up to ``longest`` seconds, against one server.
+def run_all(server: AttackedServer, attacks: Iterable[Attack], bounds: Bounds) -> Iterator[Result]:
+    """Run attacks against one server.
 
     It starts if it is not running, and again after an attack that takes too much memory or leaves
     it busy. A victim that waited is no reason: new servers answer their first requests slowly, so
     the next victim would wait too.
     """
-    target = replace(server.learn() if server.is_running() else server.start(), longest=longest)
+    target = server.learn() if server.is_running() else server.start()
     with victim_of(target.port) as victim:
-        idle = _calm(victim)
+        _calm(victim)
         for attack in attacks:
-            result = run_one(server, target, victim, attack, bounds.beside(idle))
+            result = run_one(server, target, victim, attack, bounds)
             yield result
             if {_MEMORY, _BUSY} & {*result.hurts} or not server.is_running():
-                target = replace(server.restart(), longest=longest)
-                idle = _calm(victim)
+                target = server.restart()
+                _calm(victim)
 
 
 def run_one(
@@ -88,14 +76,13 @@ def run_one(
     return Result(attack, _statuses(answers), slowest, latencies, peak, hurts)
 
 
-def _calm(victim: Victim) -> float:
-    """Wait until the latencies of a new server are normal; return their 99th percentile."""
+def _calm(victim: Victim) -> None:
+    """Wait until the latencies of a new server are normal."""
     for _ in range(10):
         time.sleep(_LEAST_SECONDS)
         latencies = victim.since_mark()
         if not latencies.failed and latencies.p99 < VICTIM_P99:
             break
-    return latencies.p99
 
 
 def _hurts(

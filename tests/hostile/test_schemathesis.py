@@ -9,7 +9,7 @@ import pytest
 
 from server.settings import Settings
 from tests.expensive import cases
-from tests.hostile.runner import ANSWER_SECONDS_LOADED
+from tests.hostile.attack import PATIENCE
 from tests.server.servers import application
 
 _EXAMPLES = cases(15)
@@ -28,7 +28,7 @@ def test_schemathesis_finds_no_errors(
             *(sys.executable, "-m", "schemathesis.cli", "run"),
             str(client.base_url.join("graphql")),
             f"--max-examples={_EXAMPLES}",
-            f"--max-response-time={ANSWER_SECONDS_LOADED}",
+            f"--max-response-time={PATIENCE}",
             "--generation-deterministic",
             "--checks=has_only_client_errors",
             "--no-color",

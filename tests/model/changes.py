@@ -640,11 +640,11 @@ class Causes:
         return [Cause(Kind.EXTERNAL, self._packages[pair], *versions)]
 
     @cached_property
-    def _reached(self) -> dict[Pair, set[Pair]]:
+    def reached(self) -> dict[Pair, set[Pair]]:
+        """The pairs below each pair, which include itself only in a cycle."""
         return {pair: self._reach(pair) for pair in self.below}
 
     def _reach(self, start: Pair) -> set[Pair]:
-        """Return the pairs below a pair, which include itself only in a cycle."""
         reached: set[Pair] = set()
         waiting = list(self.below[start])
         while waiting:
@@ -656,9 +656,9 @@ class Causes:
 
     def _ends_without_cause(self, pair: Pair) -> bool:
         """Return whether no pair from here on has a cause, and all of them lead back here."""
-        reached = self._reached[pair]
+        reached = self.reached[pair]
         return not any(self._own[below] for below in {pair, *reached}) and all(
-            pair in self._reached[below] for below in reached
+            pair in self.reached[below] for below in reached
         )
 
     # -- of one spec
@@ -671,7 +671,7 @@ class Causes:
     def involved(self) -> dict[str, set[Cause]]:
         """The causes of each spec of head that has a counterpart."""
         return {
-            digest: {cause for at in {pair, *self._reached[pair]} for cause in self._own[at]}
+            digest: {cause for at in {pair, *self.reached[pair]} for cause in self._own[at]}
             for digest, pair in self.starts.items()
         }
 

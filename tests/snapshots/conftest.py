@@ -1,12 +1,11 @@
 """The hypothesis profile (without deadlines, as machines may be slow), and shared fixtures."""
 
 import os
+from multiprocessing import get_context
 from multiprocessing.context import ForkServerContext
 
 import pytest
 from hypothesis import settings
-
-from tests.snapshots import forks
 
 settings.register_profile("cachelog", deadline=None)
 settings.load_profile("cachelog")
@@ -23,4 +22,12 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def processes() -> ForkServerContext:
     """Return a context whose processes start fast, because modules are already imported."""
-    return forks.begin_anew()
+    context = get_context("forkserver")
+    context.set_forkserver_preload(
+        [
+            "snapshots.catalog.history_queries",
+            "snapshots.catalog.parallel_import",
+            "tests.snapshots.importers",
+        ]
+    )
+    return context

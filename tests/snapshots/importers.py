@@ -1,10 +1,8 @@
 """Imports that run in separate processes, to race each other and to be killed."""
 
-from itertools import count
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
-from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.errors import CatalogError
 from snapshots.models import Spec
@@ -24,14 +22,6 @@ def publish_state(catalog: Catalog, number: int) -> None:
     catalog.publish([a_snapshot(specs_of(number), tag, day(number)) for tag in TAGS])
 
 
-def publish_for_ever(location: str, first: int, started: Connection) -> None:
-    """Publish one state after another; send None just before the first."""
-    catalog = Catalog(location)
-    started.send(None)
-    for number in count(first):
-        publish_state(catalog, number)
-
-
 def publish_together(location: str, number: int, barrier: Barrier, result: Connection) -> None:
     """Publish a state at the same time as other processes; send the error, or None."""
     catalog = Catalog(location)
@@ -43,12 +33,3 @@ def publish_together(location: str, number: int, barrier: Barrier, result: Conne
         result.send(str(error))
     else:
         result.send(None)
-
-
-def publish_and_merge(location: str, first: int, last: int, barrier: Barrier) -> None:
-    """Publish states, and merge the files of the table of revisions every few states."""
-    delta.MIN_FILES = 3
-    delta.CHECKPOINT_EVERY = 4
-    barrier.wait()
-    for number in range(first, last):
-        publish_state(Catalog(location), number)

@@ -2,27 +2,18 @@
 
 from collections.abc import Callable, Sequence
 
-import pyarrow as pa
-
 from snapshots.contents import Content
 from snapshots.errors import ConstraintSyntaxError
 from snapshots.frames.frame import Frame
 from snapshots.models import SPEC_FACTS, Dependency, Spec
 from snapshots.spack.names import checked_hash, checked_items, checked_name
 from snapshots.spack.query import SpecConstraint
-from snapshots.tables import SPECS
 
 
 def frame_of(specs: Sequence[Spec]) -> Frame:
     """Return a frame of records that no catalog contains."""
     content = Content.of(specs)
     return Frame(content.table(), content.digest)
-
-
-def with_digest(content: Content) -> pa.Table:
-    """Return the rows of a content with the column ``digest``, as other tools write them."""
-    rows = content.table()
-    return rows.append_column(SPECS.field("digest"), pa.repeat(content.digest, len(rows)))
 
 
 def has_facts(constraint: SpecConstraint, spec: Spec) -> bool:

@@ -1,6 +1,5 @@
 """The digest of a content, and its rows."""
 
-from collections.abc import Sequence
 from random import Random
 
 import msgspec
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.contents import Content, PackageContent, SuccessiveTables
+from snapshots.contents import Content, PackageContent
 from snapshots.models import SHOWN_FACTS, SPEC_FACTS, Dependency, Fact, Spec
 from snapshots.tables import SPEC_ROWS
 from tests.snapshots.factories import SPECS, a_spec, full_spec, hash_of
@@ -122,33 +121,3 @@ def test_digest_covers_specs_outside_the_cache() -> None:
     ]
     assert len({digest_of_both, *(content.digest for content in others)}) == 5
     assert digest_of_both == "52f7b78228fecd4c770c509324ebaf563fe6db279dcede18f2cffc2eac7b2194"
-
-
-# -- successive contents
-
-
-def package_of(name: str, number: int) -> PackageContent:
-    """Return a package of ``number`` specs."""
-    return PackageContent(
-        [a_spec(hash=f"{name}{number}{size}", name=name, size=size) for size in range(number)]
-    )
-
-
-PACKAGES = {name: [package_of(name, number) for number in range(4)] for name in "abcdef"}
-
-states = st.dictionaries(st.sampled_from(sorted(PACKAGES)), st.integers(0, 3))
-
-
-@given(st.lists(st.tuples(states, st.integers(0, 2)), max_size=6))
-def test_successive_tables(history: Sequence[tuple[dict[str, int], int]]) -> None:
-    """Each table equals that of its content alone, whichever packages changed before."""
-    tables = SuccessiveTables()
-    for state, num_outside in history:
-        packages = {name: PACKAGES[name][number] for name, number in state.items()}
-        outside = [a_spec(hash=f"gcc{place}", name="gcc") for place in range(num_outside)]
-        content = Content(packages, outside)
-        table = tables.rows(content).table
-        assert table.equals(content.table())
-        specs = [*content.specs(), *outside]
-        assert table["hash"].to_pylist() == [spec.hash for spec in specs]
-        assert table["in_cache"].to_pylist() == [spec not in outside for spec in specs]

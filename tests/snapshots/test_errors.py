@@ -57,13 +57,6 @@ def test_codes_are_inherited() -> None:
     assert errors.NothingToPublish().code == "BAD_USER_INPUT"
 
 
-def test_extensions_suggest_only_similar_names() -> None:
-    """Without similar names, the extensions do not repeat the requested one."""
-    near = errors.UnknownPackage("zlob", ["zlib"])
-    assert near.extensions() == {"nearest": ["zlib"], "sought": "zlob"}
-    assert errors.UnknownPackage("zlob").extensions() == {}
-
-
 HOSTILE = "\x1b[2J\u202e\n" + "x" * 5_000
 
 QUOTING = {

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from random import Random
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from snapshots.errors import AmbiguousRef, RevisionNotFound
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING, RevisionInfo
-from tests.snapshots.factories import a_revision, day, digest_of
+from tests.snapshots.factories import a_revision, digest_of
 
 LINES = (
     a_revision("develop", 1, "a"),
@@ -40,15 +39,6 @@ MANY = st.lists(
 )
 
 
-@given(MANY, st.randoms())
-def test_order_of_rows_does_not_matter(lines: list[RevisionInfo], random: Random) -> None:
-    """The store may return its rows in any order: the history is the same."""
-    shuffled = sorted(lines, key=lambda _: random.random())
-    one, other = History(lines), History(shuffled)
-    assert [line.ref for line in one.revisions] == [line.ref for line in other.revisions]
-    assert one.tags == other.tags
-
-
 @given(MANY)
 def test_equal_successive_rows_are_one_revision(lines: list[RevisionInfo]) -> None:
     """Successive rows of a tag with one content are one revision, the first."""
@@ -62,20 +52,6 @@ def test_equal_successive_rows_are_one_revision(lines: list[RevisionInfo]) -> No
         )
         changes = every[:1] + [b for a, b in pairwise(every) if a.digest != b.digest]
         assert revisions == changes
-
-
-@given(MANY)
-def test_earlier_revisions_of_a_series(lines: list[RevisionInfo]) -> None:
-    """They are those that repeated ``previous`` returns, also for a row that only confirms."""
-    history = History(lines)
-    for line in lines:
-        earlier = []
-        before = history.previous(line)
-        while before is not None:
-            earlier.append(before)
-            before = history.previous(before)
-        assert list(history.earlier(line)) == earlier
-    assert History().earlier(lines[0] if lines else LINES[0]) == []
 
 
 SHARED_LINES = (
@@ -265,17 +241,6 @@ def test_hidden_revisions_stay_reachable() -> None:
     assert history.resolve(f"{hidden.ref}~1") == first
     assert history.previous(hidden) == first
     assert history.resolve(f"{hidden.digest}~1") == first
-
-
-def test_last_confirmation_of_a_revision() -> None:
-    """It is the last row of the revision before another state."""
-    rows = [a_revision("develop", *row) for row in ((1, "a"), (3, "a"), (4, "b"), (6, "a"))]
-    history = History(rows)
-    confirmed = {each.taken_at: history.confirmed_at(each) for each in history.revisions}
-    assert confirmed == {day(1): day(3), day(4): day(4), day(6): day(6)}
-    assert history.confirmed_at(rows[1]) == day(3)
-    assert list(history.rows_of("develop")) == rows
-    assert not history.rows_of("main")
 
 
 def test_order_of_series() -> None:

@@ -252,12 +252,6 @@ def test_ranges(text: str, sides: tuple[str, str] | None) -> None:
     assert refs.split_range(text) == sides
 
 
-@given(st.lists(st.sampled_from(["..", "a", "b.lock", "."]), max_size=4).map("/".join))
-def test_a_path_alone_is_no_range(path: str) -> None:
-    """Regardless of the folders in it."""
-    assert refs.split_range(path) is None
-
-
 @pytest.mark.parametrize(
     ("number", "unit", "moment", "before"),
     [

@@ -3,11 +3,7 @@
 import os
 import signal
 from collections.abc import Sequence
-from functools import partial
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 import pytest
 
@@ -15,79 +11,6 @@ from snapshots.errors import CatalogError, InvalidArgument, SourceError
 from snapshots.workers import mapping
 
 LOCATION = "there"
-
-
-def process_id(_item: object = None) -> int:
-    """Return the id of this process."""
-    return os.getpid()
-
-
-def ignores_interrupts(_item: object) -> bool:
-    """Return whether Ctrl+C has no effect on this process."""
-    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
-@pytest.mark.usefixtures("processes")
-def test_interrupts_do_not_reach_workers() -> None:
-    """Their parent still receives them."""
-    with mapping(ignores_interrupts, LOCATION, range(2), jobs=2) as results:
-        assert all(results)
-    assert not ignores_interrupts(None)
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
-
-
-def _start_two(connection: Connection) -> None:
-    with mapping(process_id, LOCATION, range(2), jobs=2) as results:
-        connection.send(next(results))
-        sleep(60)
-
-
-def test_workers_exit_with_their_parent() -> None:
-    """They do not wait for work after their parent was killed."""
-    context = get_context("spawn")
-    received, sent = context.Pipe(duplex=False)
-    parent = context.Process(target=_start_two, args=(sent,))
-    parent.start()
-    number = received.recv()
-    assert is_running(number)
-    parent.kill()
-    parent.join()
-    ends = monotonic() + 30
-    while is_running(number) and monotonic() < ends:
-        sleep(0.05)
-    assert not is_running(number)
-
-
-def is_running(number: int) -> bool:
-    """Return whether a process with an id exists and has not ended."""
-    try:
-        status = Path(f"/proc/{number}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
-
-
-def process_id_or_sleep(number: int) -> int:
-    """Return the id of this process, first sleeping for a minute unless the number is 0."""
-    sleep(60 if number else 0)
-    return os.getpid()
-
-
-@pytest.mark.usefixtures("processes")
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
-def test_errors_end_running_work(error: type[BaseException]) -> None:
-    """An interrupt ends it, too."""
-    started, numbers = monotonic(), list[int]()
-
-    def fail_in_pool() -> None:
-        with mapping(process_id_or_sleep, LOCATION, range(3), jobs=2) as results:
-            numbers.append(next(results))
-            raise error
-
-    with pytest.raises(error):
-        fail_in_pool()
-    assert not is_running(*numbers)
-    assert monotonic() - started < 30
 
 
 def number_and_place(number: int) -> tuple[int, bool]:
@@ -107,12 +30,6 @@ def die(number: int) -> int:
     """Return the number; kill the process at 2, as if memory were exhausted."""
     if number == 2:
         os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def touch(folder: Path, number: int) -> int:
-    """Create a file named by a number in a folder."""
-    (folder / str(number)).touch()
     return number
 
 
@@ -153,15 +70,6 @@ def test_killed_worker() -> None:
         mapping(die, LOCATION, range(4), jobs=2) as results,
     ):
         list(results)
-
-
-@pytest.mark.usefixtures("processes")
-def test_workers_do_not_run_far_ahead(tmp_path: Path) -> None:
-    """A slow consumer limits the number of results in memory."""
-    with mapping(partial(touch, tmp_path), LOCATION, range(200), jobs=2) as results:
-        assert next(results) == 0
-        sleep(1)
-        assert len(list(tmp_path.iterdir())) <= 5
 
 
 def test_cluster_without_daft(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext
 
 from schema.api import graphql_schema
-from schema.comparisons.changes import PackageChangeType, StackChangeType
-from schema.comparisons.explanations import SpecChangeType
 from schema.errors import VALIDATION_FAILED
 from schema.execution.executor import BudgetedExecutor
-from schema.revisions.package import RevisionPackage
-from schema.revisions.spec import SpecType
 from tests.expensive import examples
 from tests.schema.default_api import api
 from tests.schema.generated_documents import Question, Writer
@@ -106,34 +102,3 @@ def test_special_queries_equal_the_stock_executor(world: World, text: str) -> No
     """Cases that generated queries rarely have: empty selections, no matches, nested errors."""
     assert validate(graphql_schema, parse(text)) == []
     assert_same(world, Question(text, {"v": None} if "$v" in text else {}))
-
-
-def test_lists_create_no_objects(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of specs, their packages, nested pages, and changes with their sides."""
-    lists = """{ revision {
-      specs(first: 5) { nodes { id hash name size variants package { id name versions } } }
-      packages { edges { cursor node { name specs(first: 2) {
-        totalCount pageInfo { endCursor } edges { cursor node { hash stackNames tarball } }
-      } } } }
-    } }"""
-    changes = (
-        COMPARE
-        % """
-      packages { totalCount edges { cursor node { name } } nodes {
-        name kind before { name versions specs(first: 1) { nodes { hash } } } after { id } } }
-      specs(first: 1000) { edges { cursor node { hash } } nodes {
-        kind hash fields { path before after __typename } before { short package { name } }
-        after { hash size __typename } } }
-      stackChanges { name kind numSpecsBefore numSpecsAdded sizeDelta addedPackageNames }"""
-    )
-    questions = [Question(lists, {}), Question(changes, {})]
-    stock = StrawberryGraphQLCoreExecutionContext
-    expected = [answered(world, question, stock) for question in questions]
-
-    def refuse(*_args: object, **_facts: object) -> None:
-        raise AssertionError("an object was created")
-
-    for noun in (SpecType, RevisionPackage, PackageChangeType, SpecChangeType, StackChangeType):
-        monkeypatch.setattr(noun, "__init__", refuse)
-    assert [answered(world, question) for question in questions] == expected
-    assert answered(world, questions[0], stock) != expected[0]

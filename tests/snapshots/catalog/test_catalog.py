@@ -10,11 +10,11 @@ import pytest
 from deltalake import DeltaTable
 from msgspec.structs import asdict
 
-from snapshots.catalog import delta, revisions_table
+from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, NoCatalog
-from snapshots.models import Dependency, RevisionInfo, Spec
+from snapshots.models import Dependency, Spec
 from snapshots.tables import REVISIONS, SPECS
 from tests.snapshots.factories import SOURCE, a_snapshot, a_spec, day, full_spec
 
@@ -117,27 +117,6 @@ def test_all_or_nothing(catalog: Catalog) -> None:
         catalog.publish(snapshots)
     assert catalog.refresh() is False
     assert (catalog.generation, catalog.history.tags) == (generation, ["develop"])
-
-
-def test_generation_is_never_ahead_of_the_history(
-    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A concurrent reader never caches answers of an old history for a new generation."""
-    reader = Catalog(catalog.location)
-    publish(catalog, A)
-    reader.refresh()
-    publish(catalog, B, taken=1)
-    before = (reader.generation, len(reader.history.revisions))
-    seen = []
-
-    def spying(_: object) -> list[RevisionInfo]:
-        seen.append((reader.generation, len(reader.history.revisions)))
-        return catalog.history.revisions
-
-    monkeypatch.setattr(revisions_table, "revisions_of", spying)
-    assert reader.refresh() is True
-    assert seen == [before]
-    assert reader.generation != before[0]
 
 
 def test_logs_are_trimmed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

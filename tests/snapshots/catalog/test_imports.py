@@ -1,6 +1,5 @@
 """Imports from locations: the same result in one process or several, in parts or in one piece."""
 
-import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -17,13 +16,11 @@ from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
-from snapshots.catalog.parallel_import import packing, publish_locations
+from snapshots.catalog.parallel_import import publish_locations
 from snapshots.catalog.publication import Publication
 from snapshots.contents import PackedSnapshot
 from snapshots.errors import CachelogError, NothingToPublish, SourceError
 from snapshots.models import RevisionInfo
-from snapshots.sources.pages.folders import read as read_pages
-from snapshots.sources.parts import ReadRequest
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.expensive import examples
@@ -136,29 +133,6 @@ def test_skipped_files_are_reported_in_order(tmp_path: Path) -> None:
     assert reports[1].warnings == [warning]
 
 
-def test_rows_of_stored_contents_are_left_out(tmp_path: Path) -> None:
-    """Unless the stored content is damaged: then it is replaced."""
-    pages = tree(tmp_path / "pages")
-    published(tmp_path / "catalog", pages)
-    catalog = Catalog(str(tmp_path / "catalog"))
-    catalog.refresh()
-    digest = catalog.history.resolve(TAGS[1]).digest
-    (damaged,) = (tmp_path / "catalog" / "specs" / f"digest={digest}").glob("*.parquet")
-    whole = damaged.read_bytes()
-
-    def rows() -> list[bool]:
-        with packing(catalog, READ, Report()) as executor:
-            snapshots = read_pages([str(pages)], ReadRequest(), executor)
-            return [snapshot.rows is not None for snapshot in snapshots]
-
-    assert rows() == [False, False, False]
-    damaged.write_bytes(whole[::-1])
-    assert rows() == [False, True, False]
-    again = published(tmp_path / "catalog", pages)
-    assert not any(publication.is_new for publication in again)
-    assert [publication.is_repaired for publication in again] == [False, True, False]
-
-
 def test_nothing_to_publish(tmp_path: Path) -> None:
     """If all files are skipped, the import fails."""
     file = put(tmp_path / "pages" / "develop" / "a" / "specs.md", b"no page")
@@ -235,30 +209,3 @@ def test_parts_and_the_entire_input_agree(
             assert actual == str(NothingToPublish())
         else:
             assert actual == expected
-
-
-def test_remote_workers_receive_absolute_paths(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Their working directories differ from that of the importer."""
-    tree(tmp_path / "pages")
-    monkeypatch.chdir(tmp_path)
-    paths: list[str] = []
-
-    def mapping(_read: object, _location: str, parts: Sequence[Any], **_how: object) -> Any:
-        paths.extend(file for part in parts for file in part.files)
-        raise CachelogError("far enough")
-
-    monkeypatch.setattr("snapshots.catalog.parallel_import.mapping", mapping)
-    opened = Catalog(str(tmp_path / "catalog"))
-    with pytest.raises(CachelogError, match="far enough"):
-        publish_locations(
-            ["pages"],
-            list,
-            catalog=opened,
-            settings=READ,
-            report=Report(),
-            cluster="ray://127.0.0.1:10001",
-        )
-    assert paths
-    assert all(map(os.path.isabs, paths))

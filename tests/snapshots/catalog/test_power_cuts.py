@@ -12,17 +12,11 @@ from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.removal import plan, remove
 from snapshots.catalog.verification import verify
-from snapshots.errors import CatalogError
 from tests.expensive import IS_QUICK
 from tests.snapshots.importers import TAGS, publish_state
-from tests.snapshots.removal_catalogs import publish, published
-from tests.snapshots.templates import copied
 
 STEP = 10 if IS_QUICK else 1
 """Number of calls of fsync between simulated power cuts."""
-
-TABLES = ("revisions", "specs", "comparisons", "changes", "hashes")
-DAMAGES = {"empty": b"", "zeros": bytes(40), "half": b'{"add":{"path":"a.par'}
 
 
 class Disk:
@@ -97,33 +91,3 @@ def test_catalog_after_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         if number in published or (least and number % 20 == 0):
             verified = verify(remaining.location)
             assert [finding for finding in verified.findings if finding.is_damage] == []
-
-
-@pytest.fixture(scope="module")
-def two_states(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish two states once for all tests."""
-    return published(tmp_path_factory.mktemp("two-states"), 2)
-
-
-@pytest.mark.parametrize(
-    ("table", "damage"),
-    [(table, damage) for table in TABLES for damage in DAMAGES][:: 4 if IS_QUICK else 1],
-)
-def test_unreadable_last_commit(table: str, damage: str, two_states: Path, tmp_path: Path) -> None:
-    """The error names the file and the remedy, after which earlier revisions remain."""
-    catalog = copied(two_states, tmp_path)
-    log_folder = tmp_path / table / "_delta_log"
-    last = f"{max(int(file.stem) for file in log_folder.glob('*.json')) + 1:020}.json"
-    (log_folder / last).write_bytes(DAMAGES[damage])
-    damaged = [finding for finding in verify(catalog.location).findings if finding.is_damage]
-    assert any(f"{table}/_delta_log/{last} is not a commit" in it.reason for it in damaged)
-    if table in ("revisions", "specs"):
-        with pytest.raises(CatalogError, match=rf"{last} .* power was cut .*, delete it; else re"):
-            publish(Catalog(catalog.location), 2, 2)
-
-    (log_folder / last).unlink()
-    repaired = verify(catalog.location)
-    assert repaired.is_sound
-    assert repaired.num_revisions == 2
-    publish(Catalog(catalog.location), 2, 2)
-    assert verify(catalog.location).findings == ()

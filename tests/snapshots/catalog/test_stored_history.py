@@ -1,12 +1,9 @@
 """The stored history, by imports or filled in later, equals that of the contents."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
-from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -17,12 +14,10 @@ from msgspec.structs import replace
 
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, missing_pairs, prepare
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.pairs import changes_of_pairs, store_all
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes import stored_changes
-from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import changes_to_store
 from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
 from snapshots.models import NOTHING
@@ -39,7 +34,7 @@ from tests.snapshots.catalog.expected_histories import (
     states,
 )
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.templates import copied, reopened
+from tests.snapshots.templates import reopened
 from tests.snapshots.timelines.generated_histories import PASTS
 
 
@@ -77,25 +72,6 @@ def test_any_order_and_any_grouping(past: HistoryQueries, random: Random) -> Non
         check(older, past_of(older, past))
 
 
-@pytest.mark.parametrize("is_same", [False, True])
-def test_concurrent_imports(catalog: Catalog, *, is_same: bool) -> None:
-    """A revision that another import adds is compared with its neighbours, and stored once."""
-    first, middle, last = states("ab", "abc", "bc")
-    catalog.publish([first])
-    others = iter([[last if is_same else middle]])
-
-    def make_pairs(*arguments: Any) -> Any:
-        for snapshots in others:
-            Catalog(catalog.location).publish(snapshots)
-        return changes_of_pairs(*arguments)
-
-    catalog.publish([last], make_pairs=make_pairs)
-    expected = [first, last] if is_same else [first, middle, last]
-    assert {*catalog.history.pairs} == {*pairs(expected)}
-    assert len(catalog.history.revisions) == len(expected)
-    assert missing_pairs(catalog, catalog.history) == []
-
-
 def test_import_after_a_damaged_content(catalog: Catalog) -> None:
     """It is published; its changes are computed after the damaged content is repaired."""
     first, second = states("ab", "bc")
@@ -117,37 +93,9 @@ def test_import_after_a_damaged_content(catalog: Catalog) -> None:
     assert library.history_queries.hash_history(catalog.history, hash_of("a")) is not None
 
 
-def test_damaged_tables(catalog: Catalog) -> None:
-    """Revisions are read and published; the advice of the error repairs the history."""
-    first, second, third = states("ab", "bc", "cd")
-    catalog.publish([first, second])
-    reverse_files(catalog.location, "comparisons")
-    reader = reopened(catalog)
-    library = Library(reader)
-    assert len(library.frames.get(second.content.digest)) == 2
-    (made,) = reader.publish([third])
-    assert (made.is_new, made.not_stored is not None) == (True, True)
-    forget(catalog, *TABLES)
-    reader.refresh()
-    assert fill(reader, missing_pairs(reader, reader.history)).num_made == 3
-    assert library.history_queries.hash_history(reader.history, hash_of("a")) is not None
-
-
-def reverse_files(location: str, table: str) -> None:
-    """Reverse the bytes of the files of a table."""
-    for file in Path(location, table).glob("*.parquet"):
-        file.write_bytes(file.read_bytes()[::-1])
-
-
 def remove_table(location: str, table: str) -> None:
     """Remove a table."""
     shutil.rmtree(Path(location, table))
-
-
-def break_log(location: str, table: str) -> None:
-    """Overwrite the log of a table."""
-    for file in Path(location, table, "_delta_log").iterdir():
-        file.write_text("{")
 
 
 def drop_columns(location: str, table: str) -> None:
@@ -155,45 +103,6 @@ def drop_columns(location: str, table: str) -> None:
     rows = DeltaTable(f"{location}/{table}").to_pyarrow_table()
     remove_table(location, table)
     write_deltalake(f"{location}/{table}", rows.drop_columns(["packages", "new_specs"]))
-
-
-DAMAGES: list[tuple[str, Callable[[str, str], None], str]] = [
-    *((table, reverse_files, f"the table {table} cannot be read: ") for table in TABLES),
-    ("changes", remove_table, "the table changes is missing"),
-    ("hashes", remove_table, "the table hashes is missing"),
-    ("hashes", break_log, "hashes/_delta_log"),
-    ("comparisons", drop_columns, "No field named packages"),
-]
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Publish two states, once for all kinds of damage."""
-    folder = tmp_path_factory.mktemp("template")
-    Catalog(str(folder)).publish(states("ab", "bc"))
-    return folder
-
-
-@pytest.mark.parametrize(("table", "damage", "reason"), DAMAGES)
-def test_damage(
-    template: Path, tmp_path: Path, table: str, damage: Callable[[str, str], None], reason: str
-) -> None:
-    """Readers of its rows get an error that names the table and the remedy."""
-    reader = copied(template, tmp_path)
-    damage(reader.location, table)
-    reader = Catalog(reader.location)
-    prepare(reader)
-    reader.refresh()
-    prepare(reader)  # which leaves the error to the first query
-    library, history = Library(reader), reader.history
-    with pytest.raises(
-        CatalogError, match=f"{reason}.*;? 'cachelog upkeep' makes the tables comparisons, changes"
-    ):
-        _ = (
-            library.history_queries.hash_history(history, hash_of("a")),
-            library.history_queries.package_counts(history.pairs),
-            library.history_queries.count_returned(history, "develop", history.pairs),
-        )
 
 
 def test_pairs_that_are_stored_again(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,22 +120,6 @@ def test_pairs_that_are_stored_again(catalog: Catalog, monkeypatch: pytest.Monke
     assert len(DeltaTable(f"{catalog.location}/comparisons").to_pyarrow_table()) == 6
     assert catalog.changes.comparisons(pairs_of_catalog, columns) == before
     assert catalog.changes.explained == {*pairs_of_catalog}
-
-
-def test_files_that_another_tool_merged(catalog: Catalog) -> None:
-    """Their rows are the same."""
-    *first, last = states("ab", "b", "abc")
-    for some in (first, [last]):
-        catalog.publish(some)
-    library, history = Library(catalog), catalog.history
-    expected = library.history_queries.package_counts(history.pairs)
-    DeltaTable(f"{catalog.location}/comparisons").optimize.compact()
-    reader = reopened(catalog)
-    assert Library(reader).history_queries.package_counts(history.pairs) == expected
-    (returned,) = (
-        Library(reader).history_queries.count_returned(history, "develop", history.pairs).items()
-    )
-    assert returned == (history.resolve("develop"), {SpecChangeReason.NEW_PACKAGE: 1})
 
 
 def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,16 +165,6 @@ def test_prefixes_of_hashes(catalog: Catalog) -> None:
             library.history_queries.holding(history, [hash_of("a"), text])
 
 
-def test_prepared_queries_open_no_table(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After ``prepare``, the first query reads no log."""
-    Catalog(catalog.location).publish(states("ab", "bc"))
-    catalog.refresh()
-    prepare(catalog)
-    monkeypatch.setattr(delta, "DeltaTable", None)
-    assert Library(catalog).history_queries.hash_history(catalog.history, hash_of("c")) is not None
-    assert not missing_pairs(catalog, catalog.history)
-
-
 # -- filling
 
 
@@ -301,34 +184,6 @@ def test_each_content_is_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ContentReader, "side", recording)
     fill(older, missing_pairs(older, older.history))
     assert read == [NOTHING, *(snapshot.content.digest for snapshot in made)]
-
-
-def test_interrupted_filling_keeps_its_results(catalog: Catalog) -> None:
-    """The next call continues after them."""
-    catalog.publish(states("ab", "bc", "cd", "de"))
-    forget(catalog, *TABLES)
-    catalog.refresh()
-    seen: list[tuple[int, int]] = []
-
-    def interrupting(done: int, total: int) -> None:
-        seen.append((done, total))
-        if done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fill(catalog, catalog.history.pairs, progress=interrupting)
-    assert seen == [(1, 4), (2, 4), (3, 4)]
-    again = reopened(catalog)
-    assert fill(again, missing_pairs(again, again.history)).num_made == 2
-
-
-def test_changes_are_stored_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch is stored as soon as it has enough rows, and the last one at the end."""
-    monkeypatch.setattr("snapshots.catalog.pairs.ROWS_AT_ONCE", 3)
-    stored: list[list[int]] = []
-    computed = [Mock(rows=range(number)) for number in (1, 2, 4, 1)]
-    store_all(computed, lambda batch: stored.append([len(one.rows) for one in batch]))
-    assert stored == [[1, 2], [4], [1]]
 
 
 @pytest.mark.usefixtures("processes")

@@ -11,22 +11,17 @@ from deltalake import DeltaTable
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.locations import parse_location
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
-from snapshots.catalog.storage import Storage
-from snapshots.catalog.verification import UnreadContent, Verified, read_content, verify
+from snapshots.catalog.verification import Verified, verify
 from snapshots.contents import Content, ContentRows
-from snapshots.errors import EmptyCatalog, NoCatalog
-from snapshots.models import NOTHING
+from snapshots.errors import EmptyCatalog
 from tests.snapshots.catalog.expected_histories import TABLES, forget
-from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day, digest_of, full_spec
+from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day, full_spec
 from tests.snapshots.importers import specs_of
 from tests.snapshots.removal_catalogs import (
-    clean,
     drop,
     flip,
-    grow_old,
     publish,
     published,
     stored,
@@ -46,12 +41,6 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def findings(catalog: Catalog) -> list[tuple[bool, str]]:
     """Return whether each finding is damage, and its text."""
     return [(finding.is_damage, str(finding)) for finding in verify(catalog.location).findings]
-
-
-def test_no_catalog(tmp_path: Path) -> None:
-    """A location without a catalog is refused."""
-    with pytest.raises(NoCatalog):
-        verify(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -82,18 +71,6 @@ def test_empty_catalog(catalog: Catalog) -> None:
     assert verify(catalog.location).is_sound
     with pytest.raises(EmptyCatalog):
         catalog.require_history()
-
-
-def test_unlisted_content(catalog: Catalog) -> None:
-    """It is missing until a vacuum lists it again."""
-    digest = catalog.history.resolve("v1.0").digest
-    table(catalog, "specs").delete(f"digest = '{digest}'")
-    grow_old(catalog)
-    ((damaged, text),) = findings(catalog)
-    assert damaged
-    assert f"content {digest[:12]}: is missing; import the same again" in text
-    assert clean(catalog).relisted == (digest,)
-    assert findings(catalog) == []
 
 
 def test_catalog_without_history_tables(catalog: Catalog) -> None:
@@ -141,25 +118,10 @@ def write_rows(catalog: Catalog, rows: pa.Table, digest: str) -> None:
     RevisionsTable(catalog.storage).append([row])
 
 
-def write_nulls(catalog: Catalog, fact: str) -> None:
-    """Publish a content whose specs lack a fact that every spec has."""
-    rows = Content.of([a_spec("x"), a_spec("y")]).table()
-    nulls = pa.array([None, "x" * 32], pa.string())
-    rows = rows.set_column(rows.schema.get_field_index(fact), fact, nulls)
-    write_rows(catalog, rows, digest_of("nulls"))
-
-
 def write_twice(catalog: Catalog) -> None:
     """Publish a content that contains a spec twice."""
     content = Content.of([a_spec("x"), a_spec("x"), a_spec("y")])
     write_rows(catalog, content.table(), content.digest)
-
-
-def replace_by_folder(catalog: Catalog) -> None:
-    """Replace the file of a content by a folder."""
-    file = content_file(catalog)
-    file.unlink()
-    file.mkdir()
 
 
 def break_log(catalog: Catalog) -> None:
@@ -212,13 +174,3 @@ def test_advice_repairs_the_damage(catalog: Catalog) -> None:
 
 
 # -- one content
-
-
-def test_missing_content(tmp_path: Path) -> None:
-    """Only the content without specs is read without a file."""
-    specs = SpecsTable(Storage(parse_location(str(tmp_path))))
-    for digest, is_found in ((NOTHING, True), (digest_of("missing"), False)):
-        read = read_content(specs, UnreadContent(digest, (), "restore it"))
-        assert read.num_specs == 0
-        texts = [] if is_found else [f"content {digest[:12]}: is missing; restore it"]
-        assert [str(finding) for finding in read.findings] == texts

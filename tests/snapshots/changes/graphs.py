@@ -12,7 +12,7 @@ from snapshots.frames.frame import Frame
 from snapshots.models import Dependency, Spec
 from tests.snapshots.factories import a_spec, hash_of
 
-RECIPE, OTHER_RECIPE = ("".join((letter * 52, "====")) for letter in "ab")
+RECIPE = "a" * 52 + "===="
 
 
 def edge(

@@ -1,20 +1,18 @@
 """Causes: main and involved causes, their order, paths and keys."""
 
-from itertools import product
-
 import pytest
 
 from snapshots.changes import cause_graph
-from snapshots.changes.causes import CUT, MAX_TOGETHER, CauseName
+from snapshots.changes.causes import CUT, MAX_TOGETHER
 from snapshots.changes.sides import Side
-from snapshots.models import CauseKind, Dependency
+from snapshots.models import CauseKind
 from tests.snapshots.changes.causes import (
     all_rows,
     causes_of,
     names_on,
     records,
 )
-from tests.snapshots.changes.graphs import edge, node, side_of
+from tests.snapshots.changes.graphs import node, side_of
 
 
 def test_joint_causes_are_truncated() -> None:
@@ -32,40 +30,6 @@ def test_joint_causes_are_truncated() -> None:
     assert records(causes)[3].together == tuple(
         number for number in range(MAX_TOGETHER + 1) if number != 3
     )
-
-
-@pytest.mark.parametrize("num_versions", [1, 2])
-def test_cycles_of_different_lengths_end(num_versions: int) -> None:
-    """A walk around two cycles in step has a limited length."""
-    base, head = (
-        side_of(
-            node(
-                f"a:{size}-{number}",
-                f"a:{size}-{(number + 1) % size}",
-                version=str(number % num_versions),
-            )
-            for number in range(size)
-        )
-        for size in (53, 59)
-    )
-    causes = causes_of(base, head, [("a:53-0", "a:59-0")])
-    assert sum(record.num_specs for record in records(causes)) == 1
-    reasons = {record.kind: record.why_unknown for record in records(causes)}
-    assert reasons.pop(CauseKind.VERSION, None) is None
-    assert reasons in ({}, {CauseKind.UNKNOWN: CUT})
-    assert reasons or num_versions == 2
-
-
-def test_no_counterparts() -> None:
-    """An explanation without counterparts has no causes."""
-    side = side_of([node("a")])
-    causes = causes_of(side, side)
-    assert len(causes) == 0
-    assert causes.counted(all_rows(side)) == []
-    assert causes.main_of(all_rows(side)).tolist() == [-1]
-    assert causes.path(0) == []
-    nothing = side_of([])
-    assert len(causes_of(nothing, nothing)) == 0
 
 
 def test_shortest_path() -> None:
@@ -113,58 +77,7 @@ def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- causes of a single pair of nodes, and their keys
 
 
-def test_keys() -> None:
-    """No two names have the same key."""
-    texts = (None, "1", "1|2", "1%7C2", "2")
-    names = [CauseName(*facts) for facts in product(CauseKind, ("a", "b"), texts, texts)]
-    assert len({name.key for name in names}) == len(names)
-    assert names[0].key == "version|a||"
-
-
 ADDED, REMOVED = CauseKind.DEPENDENCY_ADDED, CauseKind.DEPENDENCY_REMOVED
-
-
-def provided_by(label: str, *virtuals: str) -> Dependency:
-    """Return an edge that provides virtual packages."""
-    return edge(label, ("link",), virtuals)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
-    [
-        (
-            [provided_by("y", "v")],
-            [provided_by("z", "w")],
-            [(ADDED, None, "z"), (REMOVED, "y", None)],
-        ),
-        (
-            [provided_by("y", "v"), "x"],
-            [provided_by("z", "v", "w"), "u"],
-            [(ADDED, None, "u"), (REMOVED, "x", None), (CauseKind.PROVIDER, "y", "z")],
-        ),
-        (
-            [provided_by("gcc", "c", "fortran")],
-            [provided_by("gcc", "fortran"), provided_by("llvm", "c")],
-            [(CauseKind.PROVIDER, "gcc", "llvm")],
-        ),
-        ([provided_by("z", "v")], [provided_by("z")], [(REMOVED, "z", "z")]),
-        (
-            [edge("z", ["build"]), edge("z:2", ["link"])],
-            [edge("z", ["build"])],
-            [(REMOVED, "z", None)],
-        ),
-    ],
-)
-def test_added_and_removed_dependencies(
-    before: list[Dependency | str],
-    after: list[Dependency | str],
-    expected: list[tuple[CauseKind, str | None, str | None]],
-) -> None:
-    """A dependency of one side alone is a cause of the node, unless its provider changed."""
-    base, head = side_of([node("a:1", *before)]), side_of([node("a:2", *after)])
-    causes = records(causes_of(base, head))
-    assert [(cause.kind, cause.before, cause.after) for cause in causes] == expected
-    assert {cause.package for cause in causes} == {"a"}
 
 
 @pytest.mark.parametrize(

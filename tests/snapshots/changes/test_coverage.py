@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,16 +15,14 @@ from snapshots.changes.coverage import (
     coverage,
     usual_dimensions,
 )
-from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import cells as model
 from tests.model.explained import compared
 from tests.model.states import State
-from tests.snapshots.changes.states import compare, narrowed, pairs
-from tests.snapshots.factories import SPECS, a_spec
-from tests.snapshots.records import frame_of
+from tests.snapshots.changes.states import compare, pairs
+from tests.snapshots.factories import a_spec
 
 STACK, TARGET, OPERATING_SYSTEM, PLATFORM, COMPILER, COMPILER_NAME, VERSION = CoverageDimension
 LOST, GAINED = CoverageChangeKind
@@ -57,14 +54,14 @@ def check(base: State, head: State, dimensions: Sequence[CoverageDimension]) -> 
     assert changes == model.coverage(base, head, [dimension.value for dimension in dimensions])
 
 
-@given(pairs(), DIMENSIONS, st.sampled_from([1, 40, coverage_module._MAX_MARKED]))
+@given(pairs(), DIMENSIONS, st.sampled_from([1, 40, coverage_module.MAX_MARKED]))
 @example(([], []), [], 40)
 def test_against_the_model(
     states: tuple[list[Spec], list[Spec]], dimensions: list[CoverageDimension], most: int
 ) -> None:
     """The model agrees for any dimensions, whether combinations are marked or numbered first."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(coverage_module, "_MAX_MARKED", most)
+        patched.setattr(coverage_module, "MAX_MARKED", most)
         base, head = map(State, states)
         check(base, head, dimensions)
 
@@ -125,53 +122,3 @@ def test_usual_dimensions() -> None:
     assert usual_dimensions(compare(BASE, [])) == [STACK, TARGET]
     for sides in ((BASE, without), (without, HEAD), (without, without)):
         assert usual_dimensions(compare(*sides)) == [TARGET]
-
-
-def test_scope() -> None:
-    """Masks select the specs of each side separately; a narrowed comparison uses both sides."""
-    comparison = compare(BASE, HEAD)
-    in_e4s = SpecFilter(stacks=("e4s",))
-    masks = comparison.base.select(in_e4s), comparison.head.select(in_e4s)
-    assert without_nearest(coverage(comparison, [TARGET], masks)) == [
-        (LOST, "hdf5", ("m1",), 2),
-        (GAINED, "lib10", ("zen4",), 1),
-    ]
-    assert without_nearest(coverage(narrowed(comparison, in_e4s), [TARGET])) == [
-        (GAINED, "lib10", ("zen4",), 1)
-    ]
-    nothing = np.zeros(len(BASE), np.bool_), np.zeros(len(HEAD), np.bool_)
-    assert not coverage(comparison, [TARGET, STACK], nothing)
-
-
-def test_repeated_dimension() -> None:
-    """A dimension named a thousand times takes no more memory than once."""
-    base = [a_spec(str(number), name=f"p{number}", target=f"t{number}") for number in range(2_000)]
-    comparison = compare(base, [])
-    once, often = (coverage(comparison, [TARGET, STACK] * times) for times in (1, 1_000))
-    assert often.num_bytes == once.num_bytes
-    assert often[0].values == ("t0", "e4s") * 1_000
-    assert often.find("p0", often[0].values) == 0
-    assert often.find("p0", once[0].values) is None
-
-
-@given(SPECS, DIMENSIONS)
-def test_cells_of_one_side(specs: list[Spec], dimensions: list[CoverageDimension]) -> None:
-    """The cells of some rows of a frame, with their numbers, in the same order."""
-    distinct = [*dict.fromkeys(dimensions)]
-    names = [dimension.value for dimension in distinct]
-    frame = frame_of(specs)
-    for package in frame.packages:
-        rows = np.arange(len(frame), dtype=np.int32)[frame.rows_of(package)]
-        columns = coverage_module.cells_of(frame, rows, distinct)
-        cells = [
-            model.Cell(
-                frame.packages[code],
-                tuple(values[at] for values, at in zip(columns.values, positions, strict=True)),
-            )
-            for code, positions in zip(
-                columns.packages.tolist(), columns.codes.T.tolist(), strict=True
-            )
-        ]
-        expected = model.cells((spec for spec in specs if spec.name == package), names)
-        assert cells == sorted(expected, key=lambda cell: model.order_of(cell, names))
-        assert columns.num_specs.tolist() == [len(expected[cell]) for cell in cells]

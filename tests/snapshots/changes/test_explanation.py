@@ -3,16 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.changes.diff import Comparison, SpecChangeKind
-from snapshots.changes.explanation import Explanation, explain
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.models import Spec
 from tests.expensive import FEWER_EXAMPLES, examples
 from tests.model.builds import crowds, towers, weeks
@@ -28,11 +25,8 @@ from tests.model.explained import Explained
 from tests.model.real import STACKS, dates, history
 from tests.model.real import records as real_records
 from tests.model.states import State
-from tests.snapshots.changes.causes import records
-from tests.snapshots.changes.graphs import edge, explained, node, side_of
-from tests.snapshots.changes.states import pairs
+from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import hash_of
-from tests.snapshots.memory import measured
 
 ADDED, REMOVED, CHANGED = SpecChangeKind
 
@@ -42,8 +36,6 @@ Week = tuple[State, State]
 LIMITS = {
     "involvement.MAX_CACHED_BYTES": 0,
     "involvement.BLOCK_BYTES": 1,
-    "likeness._MAX_CACHED_BYTES": 500,
-    "likeness._BLOCK_BYTES": 0,
 }
 
 
@@ -72,80 +64,6 @@ HEAD = [
     node("new"),
     node("moved", stacks=("hep",)),
 ]
-
-
-def test_fields_of_counterparts() -> None:
-    """Both specs of a pair list their differing own facts."""
-    explanation = explained(BASE, HEAD)
-    changes = explanation.comparison.specs
-    fields = changes.fields(explanation.counterpart_rows(changes))
-    values_of = {
-        change.hash: {change.path: (change.before, change.after) for change in own}
-        for change, own in zip(changes, fields, strict=True)
-    }
-    assert values_of[hash_of("zlib")] == values_of[hash_of("zlib:2")] == {"version": ("1.2", "1.3")}
-    assert values_of[hash_of("hdf5:2")] == {"variants": ([], ["+mpi"])}
-    assert values_of[hash_of("moved")] == {"stacks": (["e4s"], ["hep"])}
-    assert values_of[hash_of("py")] == values_of[hash_of("gone")] == {}
-
-
-@FEWER_EXAMPLES
-@given(pairs(), st.booleans())
-def test_columns_agree(contents: tuple[list[Spec], list[Spec]], is_cached: bool) -> None:
-    """Changes have causes if, and only if, they have a counterpart; also those of a part."""
-    with caches(is_cached):
-        explanation = explained(*contents)
-    changes = explanation.comparison.specs
-    rows = np.arange(len(changes))[::-2].astype(np.int32)
-    for name in ("reasons", "counterpart_rows", "main_causes", "head_rows"):
-        column = getattr(explanation, name)
-        assert (column(changes.take(rows)) == column(changes)[rows]).all()
-    entire, part = explanation.involved(changes), explanation.involved(changes.take(rows))
-    lists = [np.split(some.numbers, some.offsets[1:-1]) for some in (entire, part)]
-    assert all((one == lists[0][row]).all() for one, row in zip(lists[1], rows, strict=False))
-    paired = explanation.counterpart_rows(changes) >= 0
-    assert ((explanation.main_causes(changes) >= 0) == paired).all()
-    assert ((np.diff(explanation.involved(changes).offsets) > 0) == paired).all()
-    assert np.count_nonzero(paired) == 2 * len(explanation.counterparts)
-    once = explanation.pairs_once(changes)
-    assert len(once) == len(changes) - len(explanation.counterparts)
-    assert not (explanation.counterpart_rows(once)[once.after < 0] >= 0).any()
-    removed = changes.take(changes.after < 0)
-    assert len(explanation.pairs_once(removed)) == len(removed)
-    rows = explanation.without_counterpart()
-    added = [change for change, is_pair in zip(changes, paired, strict=True) if not is_pair]
-    assert {explanation.head.frame.hashes.at(row) for row in rows.tolist()} == {
-        change.hash for change in added if change.kind is ADDED
-    }
-    rows = explanation.head_rows(changes)
-    head_rows = explanation.counterparts.head_rows.tolist()
-    assert sorted(rows[paired].tolist()) == sorted(head_rows * 2)
-
-
-def test_size() -> None:
-    """The estimated size of an explanation is at least the memory that it takes."""
-    base: list[Spec] = []
-    head: list[Spec] = []
-    for number in range(2_000):
-        name = f"package-{number % 300}"
-        below = [f"{name}:{number - 300}"] if number >= 300 else []
-        facts: dict[str, Any] = {"name": name, "version": str(number // 300), "stacks": ("e4s",)}
-        base.append(node(f"{name}:{number}", *below, **facts))
-        below = [f"{label}:head" for label in below]
-        head.append(node(f"{name}:{number}:head", *below, **facts, variants=("+x",)))
-    before, after = side_of(base), side_of(head)
-    comparison = Comparison(before.frame, after.frame)
-
-    def use(result: Explanation) -> None:
-        changes = comparison.specs
-        _ = result.reasons(changes), result.main_causes(changes), result.involved(changes)
-        _ = records(result.causes)
-        result.causes.path(int(result.counterparts.head_rows[-1]))
-
-    explanation, size = measured(lambda: explain(comparison, before.graph, after.graph), use)
-    counted = explanation.num_bytes - comparison.num_bytes
-    counted -= before.graph.num_bytes + after.graph.num_bytes
-    assert size <= counted <= 3 * size
 
 
 @given(st.one_of(weeks(), towers), st.booleans())

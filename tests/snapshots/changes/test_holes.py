@@ -50,17 +50,6 @@ def test_real_index() -> None:
     assert affected_by(state) == questions.holes(state)
 
 
-def test_long_chain() -> None:
-    """A long chain does not exceed the recursion limit."""
-    chain = [Build(name="p0", place="named")]
-    chain += [
-        Build(name=f"p{number + 1}", needs=(Need(number, ("link",)),)) for number in range(1_000)
-    ]
-    frame, graph = frame_and_graph(state_of(chain))
-    (hole,) = Holes(frame, graph)
-    assert hole.num_affected == 1_000
-
-
 def test_spliced_spec() -> None:
     """It needs the binary of the spec that it was built as, listed or not, as do its dependents."""
     builds = [Build(name="p"), Build(name="a", built_as=f"a/{hash_of('old')}")]

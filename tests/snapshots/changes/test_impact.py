@@ -1,6 +1,5 @@
 """Specs that a change of packages rebuilds, against the model and raw indexes."""
 
-from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
@@ -16,7 +15,6 @@ from snapshots.changes.impact import (
     largest_impacts,
     outcome,
     rows_above,
-    size_label,
 )
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import questions
@@ -109,10 +107,3 @@ def test_counts() -> None:
     assert (nothing.num_specs, nothing.by_stack, nothing.size_label) == (0, [], "0")
     frame, graph = frame_and_graph(State([a_spec("1", name="a", stacks=())]))
     assert impact(frame, rows_above(frame, graph, ["a"])).by_stack is None
-
-
-def test_size_labels() -> None:
-    """The labels are those of nixpkgs, each up to its bound."""
-    numbers = (0, 1, 10, 11, 100, 101, 500, 501, 1_000, 1_001, 10**6)
-    labels = Counter(map(size_label, numbers))
-    assert labels == {"0": 1, "1-10": 2, "11-100": 2, "101-500": 2, "501-1000": 2, "1001+": 2}

@@ -132,33 +132,6 @@ def test_a_hash_in_another_stack_is_reused() -> None:
     assert plan.size_label == "0"
 
 
-def test_digests_of_plans() -> None:
-    """Plans of other bases, stacks and specs have other digests, by which results are cached."""
-    rows = Content.of([a_spec("1", name="zlib", stacks=("e4s", "hep"))]).table()
-    png = [a_spec("2", name="png")]
-    plans = [
-        Plan("a", rows, [StackLock("e4s", png)]),
-        Plan("b", rows, [StackLock("e4s", png)]),
-        Plan("a", rows, [StackLock("hep", png)]),
-        Plan("a", rows, [StackLock("e4s", [a_spec("3")])]),
-    ]
-    assert len({plan.base.frame.digest for plan in plans}) == len(plans)
-    assert len({plan.head.frame.digest for plan in plans}) == 3
-    again = Plan("a", rows, [StackLock("e4s", png)])
-    assert again.base.frame.digest == plans[0].base.frame.digest
-
-
-def test_specs_removed_from_a_stack() -> None:
-    """Removed specs lose coverage, and new ones gain it."""
-    zlib, hdf5 = a_spec("1", name="zlib", stacks=("e4s",)), a_spec("2", stacks=("e4s", "hep"))
-    new = a_spec("3", name="png")
-    plan = plan_of([zlib, hdf5], [hdf5, new, new])
-    (of_stack,) = plan.of_stacks()
-    assert (of_stack.num_gone, of_stack.num_new, of_stack.num_to_build) == (1, 1, 1)
-    assert (of_stack.coverage_lost, of_stack.coverage_gained) == (1, 1)
-    assert plan.unknown_stacks() == []
-
-
 def test_revision_without_stacks() -> None:
     """All of the revision is compared, without coverage of stacks."""
     base, head = (a_spec(version, name="zlib", version=version, stacks=()) for version in "12")

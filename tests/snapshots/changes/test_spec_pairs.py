@@ -73,7 +73,7 @@ def check(base: State, head: State, before: Spec, after: Spec) -> None:
     # Causes: all of the pair, or of two packages those of the pairs below.
     model = Causes(base, head, {after.hash: before.hash})
     start = before.hash, after.hash
-    below = {start, *model._reached[start]} if is_one_package else model._reached[start]
+    below = {start, *model.reached[start]} if is_one_package else model.reached[start]
     causes = {cause for at in below for cause in model.own(at)} if not is_one_spec else set()
     assert {*compared.causes} == causes
     assert len(compared.causes) == len(causes)

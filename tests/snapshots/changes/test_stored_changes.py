@@ -4,16 +4,13 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import given
-from hypothesis import strategies as st
 
 from snapshots.changes.stored_changes import (
     StoredChanges,
     comparisons_table,
     counts_of,
-    indices_of,
     numbers_of,
     packages_of,
 )
@@ -22,26 +19,6 @@ from snapshots.tables import COMPARISONS
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
 from tests.snapshots.timelines.generated_histories import PASTS
-
-NUMBERS = st.lists(
-    # Some share the bits that are compared first, and no others.
-    st.builds(
-        lambda high, low: high * 2**16 + low, st.integers(-(2**47), 2**47 - 1), st.integers(0, 3)
-    ),
-    max_size=30,
-)
-
-
-@given(NUMBERS, NUMBERS, NUMBERS)
-def test_places_of_numbers(some: list[int], members: list[int], others: list[int]) -> None:
-    """Each occurrence of a number is found, in contiguous and in strided arrays."""
-    numbers = np.array([*some, *members, *others], np.int64)
-    present = {*some, *members[::2]}
-    expected = [index for index, number in enumerate(numbers.tolist()) if number in present]
-    present_numbers = np.array([*present], np.int64)
-    assert indices_of(present_numbers, numbers).tolist() == expected
-    strided = np.repeat(numbers, 2)[::2]
-    assert indices_of(present_numbers, strided).tolist() == expected
 
 
 @examples(35)

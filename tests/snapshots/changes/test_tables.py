@@ -1,33 +1,20 @@
 """Tables of changes: order, positions, records and memory."""
 
-import tracemalloc
 from collections import Counter
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from snapshots.changes.diff import Comparison, SpecChangeKind
+from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import CommonNames
 from snapshots.models import Spec
-from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
-from tests.snapshots.changes.states import compare, fields_of, pairs
-from tests.snapshots.factories import a_spec
-from tests.snapshots.memory import measured
-from tests.snapshots.records import frame_of
+from tests.snapshots.changes.states import compare, pairs
 
 SLICES = st.slices(9)
-
-
-def test_order_of_hashes_with_a_common_prefix() -> None:
-    """Sorting compares the beginning of hashes first, then all of them."""
-    specs = [a_spec(hash="a" * 30 + end) for end in ("bb", "ab", "ba", "aa")]
-    changes = [change.hash for change in compare(specs[:2], specs[2:]).specs]
-    assert changes == sorted(spec.hash for spec in specs)
 
 
 @FEWER_EXAMPLES
@@ -58,18 +45,6 @@ def test_table_as_a_sequence(
             assert table.find(key) == indices.get(key)
 
 
-def test_memory_of_many_stacks() -> None:
-    """A matrix of specs by stacks would have a hundred million entries."""
-    specs = [a_spec(f"{n}", stacks=(*(f"s{n}-{k}" for k in range(8)),)) for n in range(4_000)]
-    base, head = frame_of(specs[:100]), frame_of(specs)
-    tracemalloc.start()
-    stacks = Comparison(base, head).stacks
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(stacks) == 8 * 3_900
-    assert most < 70_000_000
-
-
 @given(
     st.lists(st.sampled_from(["lib2", "lib10", "lib010", "Zlib", "a-b", "a2"]), unique=True),
     st.lists(st.sampled_from(["lib2", "lib10", "lib010", "Zlib", "root", "b"]), unique=True),
@@ -87,28 +62,3 @@ def test_common_names(base: list[str], head: list[str]) -> None:
         ]
     assert common.by_text().tolist() == [sorted(expected).index(name) for name in expected]
     assert [common.place_of(name) for name in ("root", *expected)] == [-1, *range(len(expected))]
-
-
-def test_size_of_a_comparison() -> None:
-    """The estimated size is about the memory that it takes, without that of the frames."""
-    facts = [
-        {"name": f"package{number % 700}", "version": f"1.{number % 13}", "size": number}
-        for number in range(9_000)
-    ]
-    specs = [a_spec(str(number), **spec_facts) for number, spec_facts in enumerate(facts)]
-    common = [
-        replace(spec, target="m1" if number % 3 else spec.target)
-        for number, spec in enumerate(specs[3_000:6_000])
-    ]
-    base, head = frame_of(specs[:6_000]), frame_of([*common, *specs[6_000:]])
-
-    def use(comparison: Comparison) -> None:
-        summarize(comparison)
-        comparison.changed_facts()
-        list(comparison.stacks)
-        fields_of(comparison)
-        comparison.specs.select([SpecChangeKind.ADDED])
-
-    comparison, size = measured(lambda: Comparison(base, head), use)
-    own_bytes = comparison.num_bytes - base.num_bytes - head.num_bytes
-    assert 0.8 * size <= own_bytes <= 1.25 * size

@@ -97,18 +97,18 @@ def check(state: State, digests: set[str] | None = None) -> None:
         assert names == set().union(*(expected.involved[other] for other in others))
         assert compared.twins.find(first) == group.number
         assert [compared.twins.find(other) for other in others] == [None] * len(others)
-    if not any(pair in expected._reached[pair] for pair in expected.below):
+    if not any(pair in expected.reached[pair] for pair in expected.below):
         assert compared.saved() == {
             first: questions.joined(expected, {first, *others}) for first, others in groups.items()
         }
 
 
 @FEWER_EXAMPLES
-@given(CROWDS | towers.map(both_sides), st.booleans(), st.sampled_from([0, twins_module._FEW]))
+@given(CROWDS | towers.map(both_sides), st.booleans(), st.sampled_from([0, twins_module.FEW_SPECS]))
 def test_against_the_model(state: State, is_part: bool, few: int) -> None:
     """Groups, their order, causes, and savings are the model's, also for some specs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(twins_module, "_FEW", few)
+        patch.setattr(twins_module, "FEW_SPECS", few)
         check(state, {*sorted(state.specs)[::2]} if is_part else None)
 
 

@@ -93,30 +93,6 @@ def test_counted_reasons() -> None:
     assert counted_reasons(SpecChangeKind.ADDED, counts) == "1 of a new package"
 
 
-@pytest.mark.parametrize(
-    ("cause", "title"),
-    [
-        (CauseName(CauseKind.VERSION, "a", "2.10", "2.9"), "a 2.9 / 2.10"),
-        (CauseName(CauseKind.RECIPE, "a"), "two recipes of a"),
-        (CauseName(CauseKind.VARIANTS, "a", "~mpi", "+mpi"), "a +mpi / ~mpi"),
-        (CauseName(CauseKind.VARIANTS, "a", None, "x=1"), "a x=1 / without"),
-        (CauseName(CauseKind.COMPILER, "a", "gcc@13", None), "compiler gcc@13 / none"),
-        (CauseName(CauseKind.TARGET, "a", "linux-b", "linux-a"), "a linux-a / linux-b"),
-        (CauseName(CauseKind.DEPENDENCY_REMOVED, "a", "b"), "a with and without b"),
-        (CauseName(CauseKind.DEPENDENCY_REMOVED, "a", "b", "b"), "a depends on b in two ways"),
-        (CauseName(CauseKind.PROVIDER, "a", "openmpi", "mpich"), "a with mpich / openmpi"),
-        (CauseName(CauseKind.EXTERNAL, "a"), "external a: ? / ?"),
-        (CauseName(CauseKind.FORMAT, None, "6", "5"), "Spack's format of specs 5 / 6"),
-        (CauseName(CauseKind.UNKNOWN, "a"), "a, for an unknown reason"),
-    ],
-)
-def test_titles_of_twins(cause: CauseName, title: str) -> None:
-    """The title is the same in both directions."""
-    other_way = CauseName(cause.kind, cause.package, cause.after, cause.before)
-    assert twins_title(without_direction(cause)) == title
-    assert twins_title(without_direction(other_way)) == title
-
-
 def test_every_kind_has_a_title_of_twins() -> None:
     """No title has an unformatted field."""
     for kind in CauseKind:

@@ -4,18 +4,15 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.contents import Content
-from snapshots.demo import history
 from snapshots.frames.dependencies import DependencyGraph, DependencyType, ReachedNodes
 from snapshots.frames.frame import Frame
 from snapshots.models import Dependency, Spec
 from tests.snapshots.factories import a_spec, hash_of, seeded, shuffled, some_of
-from tests.snapshots.memory import measured
 
 TYPES = ("build", "link", "run", "test")
 VIRTUALS = ("blas", "c", "mpi")
@@ -213,29 +210,3 @@ def test_facts_of_specs_outside_the_cache(content: Content) -> None:
             facts = {name: getattr(spec, name) for name in spec.__struct_fields__}
             stated = {name for name, value in facts.items() if value is not None}
             assert (spec.hash in model.stated, stated) == (False, {"name", "hash"})
-
-
-def test_unknown_dependency_type() -> None:
-    """An edge of an unknown type exists, but has none of the known types."""
-    edge = Dependency("zlib", hash_of("zlib"), ("magic",))
-    _, graph = frame_and_graph(Content.of([a_spec(dependencies=(edge,))]))
-    assert len(graph.reached_from(0).nodes) == 1
-    assert len(graph.reached_from(0, mask_of(TYPES)).nodes) == 0
-
-
-def use(graph: DependencyGraph) -> None:
-    """Let a graph fill all of its caches."""
-    graph.reached_from(0, upward=True)
-    _ = graph.absent_index, graph.is_known, graph.edges_to_compilers
-
-
-@pytest.mark.parametrize("num_outside", [0, 300])
-def test_memory(num_outside: int) -> None:
-    """The estimated size of a graph is about the memory that it takes, with all of its caches."""
-    (snapshot,) = history(revisions=1, packages=100, specs=1_000)
-    outside = [a_spec(f"outside {number}", version=str(number)) for number in range(num_outside)]
-    content = Content(snapshot.content.packages, outside)
-    table = content.table()
-    hashes = Frame(table, "d").hashes
-    graph, size = measured(lambda: DependencyGraph(table, hashes), use)
-    assert 0.7 * size < graph.num_bytes < 1.5 * size

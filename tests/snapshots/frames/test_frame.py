@@ -14,7 +14,6 @@ from strawberry.utils.str_converters import to_camel_case, to_snake_case
 
 from snapshots.contents import Content
 from snapshots.errors import AmbiguousHash
-from snapshots.frames.columns import Column, ListColumn, list_column_of
 from snapshots.frames.filters import CONDITIONS, PackageFilter, SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
 from snapshots.models import Spec
@@ -30,11 +29,9 @@ from tests.snapshots.factories import (
     VARIANTS,
     VERSIONS,
     a_spec,
-    full_spec,
     hash_of,
     seeded,
 )
-from tests.snapshots.memory import measured
 from tests.snapshots.records import frame_of
 
 COMPILER_NAMES = ("gcc", "clang", "none", *filter(None, COMPILERS))
@@ -169,35 +166,6 @@ def test_facets(specs: list[Spec], conditions: SpecFilter) -> None:
         assert [{"value": value, "numSpecs": count} for value, count in counts] == values
 
 
-def use(frame: Frame) -> None:
-    """Let a frame fill all of its caches."""
-    for column in frame.columns.values():
-        if isinstance(column, Column):
-            _ = column.mapped(repr), column.index, column.fingerprints
-        if isinstance(column, ListColumn):
-            _ = column.item_index
-    rows = np.arange(len(frame), dtype=np.int32)
-    _ = frame.hashes.mapped_at(repr, rows), frame.spec(0)
-    for field in SpecField:
-        frame.order(field)
-
-
-def test_memory() -> None:
-    """The estimated size of a frame is about the memory that it takes, with all of its caches."""
-    content = Content.of(
-        full_spec(
-            f"spec {number}",
-            version=f"1.{number}",
-            variants=(f"flavour={number}", "+shared"),
-            stacks=(f"stack{number % 500}", "root"),
-        )
-        for number in range(1_000)
-    )
-    table = content.table()
-    frame, size = measured(lambda: Frame(table, "d"), use)
-    assert 0.7 * size < frame.num_bytes - frame.tarball.num_bytes < 1.5 * size
-
-
 # -- spellings of conditions
 
 LABELS = {hash_of(label): label for label in "abcd"}
@@ -259,20 +227,3 @@ def test_row_of_prefix() -> None:
 def test_all_conditions_are_evaluated() -> None:
     """Each field of a filter of specs has its column."""
     assert {*SpecFilter.__struct_fields__} == {*CONDITIONS, "hash_prefix"}
-
-
-# -- columns of lists
-
-LISTS = st.lists(
-    st.lists(st.sampled_from(["gcc", "clang", "é", ""]), max_size=3).map(tuple), max_size=12
-)
-
-
-@given(LISTS)
-def test_fingerprints_without_an_item(values: list[tuple[str, ...]]) -> None:
-    """Two lists have equal fingerprints if they are equal without the item."""
-    column = list_column_of(pa.chunked_array([values], pa.list_(pa.string())))
-    without = column.fingerprints_without("gcc")[column.codes]
-    rest = [tuple(item for item in value if item != "gcc") for value in values]
-    for row, value in enumerate(rest):
-        assert (without == without[row]).tolist() == [other == value for other in rest]

@@ -1,12 +1,11 @@
 """Hashes as packed keys: the results are those of complete texts, even if keys collide."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.frames.hashes import WIDTH, Hashes, HashSet
+from snapshots.frames.hashes import WIDTH, Hashes
 from tests.snapshots.factories import hash_of
 
 COLLIDING = st.builds(
@@ -77,34 +76,3 @@ def test_match(base: list[str], others: list[str], data: st.DataObject) -> None:
     rows = {text: row for row, text in enumerate(head)}
     partners = hashes_of(base).match(hashes_of(head))
     assert partners.tolist() == [rows.get(text, -1) for text in base]
-
-
-# -- sets of hashes
-
-
-SIMILAR = st.tuples(st.integers(0, 31), st.sampled_from("ab7"), st.integers(0, 31)).map(
-    lambda parts: ("a" * parts[0] + parts[1] + "b" * parts[2] + "c" * 32)[:32]
-)
-MANY_TEXTS = st.lists(SIMILAR, max_size=20, unique=True)
-
-
-@given(members=MANY_TEXTS, texts=MANY_TEXTS, num_chunks=st.integers(1, 3))
-def test_membership(members: list[str], texts: list[str], num_chunks: int) -> None:
-    """A set of hashes contains its members only, even if hashes share beginning and end."""
-    chunks = [members[start::num_chunks] for start in range(num_chunks)]
-    hash_set = HashSet(pa.chunked_array(chunks, pa.string()))
-    assert hash_set.having(hashes_of(texts)).tolist() == [text in members for text in texts]
-
-
-@pytest.mark.parametrize("index", [0, 7, 12, 31])
-def test_each_character_counts(index: int) -> None:
-    """Hashes that differ in one or two characters are not mistaken for each other."""
-    letters = "abcdefghijklmnopqrstuvwxyz234567"
-    texts = [
-        "".join({index: one, (index + 8) % 32: other}.get(at, "a") for at in range(32))
-        for one in letters
-        for other in letters
-    ]
-    array = pa.chunked_array([pa.array(texts[::2])])
-    mask = HashSet(array.slice(3)).having(Hashes("".join(texts).encode()))
-    assert mask.tolist() == [at % 2 == 0 and at >= 6 for at in range(len(texts))]

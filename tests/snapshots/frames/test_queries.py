@@ -17,7 +17,6 @@ from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.queries import (
     MAX_DEPENDENCIES,
     MAX_LENGTH,
-    UnknownName,
     near_misses,
     read,
     require_known,
@@ -28,7 +27,6 @@ from snapshots.models import Spec
 from snapshots.spack.query import parse
 from tests.snapshots.changes.graphs import edge, node, side_of
 from tests.snapshots.factories import a_spec, hash_of
-from tests.snapshots.records import frame_of
 
 
 def selected(specs: Sequence[Spec], query: str, outside: Sequence[Spec] = ()) -> set[str]:
@@ -181,26 +179,6 @@ def test_stated_versions_of_a_virtual_package(
     assert selected(specs, f"lib {sigil}mpi@{versions}") == ({LIB} if is_provided else set())
 
 
-def test_stated_versions_of_an_external_provider() -> None:
-    """An external provider may state its versions too; an undescribed one does not."""
-    inside = [spec for spec in WORLD if spec.name != "openmpi"]
-    mpi = a_spec("openmpi", name="openmpi", stacks=(), dependencies=())
-    outside = [replace(mpi, provided_virtuals=("mpi@3.1",))]
-    assert selected(inside, "lib ^mpi@3:", outside) == {LIB}
-    assert selected(inside, "lib ^mpi@4:", outside) == set()
-    for unknown in ((), [mpi]):
-        with pytest.raises(InvalidArgument, match=r"from format 6 \(Spack 1.3\)"):
-            selected(inside, "lib ^mpi@3:", unknown)
-
-
-def test_virtual_package_without_versions() -> None:
-    """A virtual package without versions is provided in every version, stated or not."""
-    user = node("user", edge("zlib-ng", ("link",), ("zlib-api",)))
-    for provided in (None, ("zlib-api",)):
-        specs = [user, node("zlib-ng", provided_virtuals=provided)]
-        assert selected(specs, "^zlib-api@2") == {user.hash}
-
-
 def test_compilers_without_dependencies() -> None:
     """``%`` is about the one compiler of a spec; only some compilers always provide C."""
     specs = [a_spec("a", compiler="gcc@13.2.0"), a_spec("b", compiler="apple-clang@16")]
@@ -224,15 +202,6 @@ def test_unlisted_dependencies(query: str, unknown: int, message: str) -> None:
     specs = [replace(spec, dependencies=None) for spec in WORLD[:unknown]] + [*WORLD[unknown:]]
     with pytest.raises(DependenciesUnknown, match=message):
         selected(specs, query)
-
-
-def test_graph_is_loaded_on_demand() -> None:
-    """A query without dependencies does not load the graph."""
-
-    def refuse() -> DependencyGraph:
-        raise AssertionError("the graph was loaded")
-
-    assert select(frame_of(WORLD), read("app@2.0"), refuse).sum() == 1
 
 
 @given(st.integers(1, 100))
@@ -314,12 +283,6 @@ def test_unknown_names(query: str, unknown: dict[str, tuple[str, ...]]) -> None:
     assert {name.name: name.nearest for name in unknown_names(*names)} == unknown
 
 
-def test_text_of_an_unknown_name() -> None:
-    """The text has the name and the nearest names."""
-    assert str(UnknownName("meson")) == "nothing is named 'meson'"
-    assert str(UnknownName("meso", ("meson",))) == "nothing is named 'meso'; nearest: meson"
-
-
 def test_virtual_package_as_the_spec_itself() -> None:
     """A virtual package is an error that lists the packages that provide it."""
     with pytest.raises(
@@ -350,16 +313,3 @@ def test_near_misses(query: str, misses: dict[str, tuple[str, ...]]) -> None:
     assert not select(side.frame, read(query), lambda: side.graph).any()
     found = near_misses(side.frame, read(query), lambda: side.graph)
     assert {miss.fact: miss.values for miss in found} == misses
-
-
-def test_values_of_near_misses_are_ordered_by_frequency() -> None:
-    """The most frequent first."""
-    targets = ("m1", "x86_64", "x86_64", "power9")
-    specs = [a_spec(f"{n}", name="app", target=target) for n, target in enumerate(targets)]
-    (miss,) = near_misses(frame_of(specs), read("app target=riscv64"), no_graph)
-    assert (miss.values[0], {*miss.values}, len(miss.rows)) == ("x86_64", {*targets}, 4)
-
-
-def no_graph() -> DependencyGraph:
-    """Fail: no dependencies are needed."""
-    raise AssertionError

@@ -9,7 +9,6 @@ from snapshots.frames.suggestions import (
     SuggestionKind,
     Suggestions,
     is_one_typo,
-    merged_names,
     names_of,
     words,
 )
@@ -78,15 +77,6 @@ def test_best_matches_come_first(text: str, values: list[str]) -> None:
     assert [name.value for _, name in NAMES.like(text, [*SuggestionKind], 10)] == values
 
 
-def test_limits_of_kinds_and_number() -> None:
-    """Names of other kinds are ignored, and typos count if there is no better match."""
-    assert [name.value for _, name in NAMES.like("hdf", [STACK], 1)] == ["hdf-tools"]
-    assert NAMES.like("hdf", [], 9) == []
-    assert NAMES.like("hdf", [PACKAGE], 0) == []
-    assert [tier for tier, _ in NAMES.like("hdf5-oi", [PACKAGE], 9)] == [4]
-    assert NAMES.num_bytes > len(NAMES.names) * 100
-
-
 @given(st.text("abc", min_size=4, max_size=8), st.integers(0, 7), st.sampled_from("abcx"))
 def test_typos(name: str, index: int, char: str) -> None:
     """A name is suggested for every text that is one typo away, and for no farther one."""
@@ -99,37 +89,6 @@ def test_typos(name: str, index: int, char: str) -> None:
         if len(text) >= 4:
             assert [match.value for _, match in names.like(text, [PACKAGE], 1)] == [name]
     assert not is_one_typo(words(f"{name}xy"), words(name))
-
-
-def test_merged_names() -> None:
-    """A name that several contents have is that of the first; the most used come first."""
-    contents = {
-        "c1": [a_spec("1", version="1.12", stacks=("e4s",))],
-        "c2": [
-            a_spec("2", version="1.14", stacks=("hep",)),
-            a_spec("3", name="zlib", version="1.3"),
-            a_spec("4", name="zlib", version="1.3.1"),
-        ],
-    }
-    names = merged_names(
-        Suggestions(names_of(frame_of(specs), content)) for content, specs in contents.items()
-    ).names
-    of_kind = {
-        kind: [
-            (name.value, name.count, name.newest, name.content)
-            for name in names
-            if name.kind is kind
-        ]
-        for kind in (PACKAGE, VERSION)
-    }
-    assert of_kind[PACKAGE] == [("zlib", 2, "1.3.1", "c2"), ("hdf5", 1, "1.12", "c1")]
-    assert sorted(of_kind[VERSION]) == [
-        ("hdf5@1.12", 1, "", "c1"),
-        ("hdf5@1.14", 1, "", "c2"),
-        ("zlib@1.3", 1, "", "c2"),
-        ("zlib@1.3.1", 1, "", "c2"),
-    ]
-    assert merged_names([]).names == []
 
 
 def test_names_of_a_frame() -> None:

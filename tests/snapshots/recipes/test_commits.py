@@ -6,9 +6,7 @@ from snapshots.errors import InvalidArgument
 from snapshots.recipes.commits import (
     Recipes,
     RecipesOrigin,
-    SpackChange,
     links_of,
-    without_pull_request,
 )
 
 HUB = "https://github.com/spack/spack-packages"
@@ -36,33 +34,6 @@ def test_links(setting: str, repository: str, commit: str | None, pull_request: 
     """They follow from the forge in the URL, or from templates; other URLs have none."""
     links = links_of(setting, repository)
     assert (links.commit("abc"), links.pull_request(5)) == (commit, pull_request)
-
-
-@pytest.mark.parametrize(
-    ("setting", "url"),
-    [
-        (HUB, "https://github.com/spack/spack/compare/v1.0...a%2Fb"),
-        ("", "https://github.com/spack/spack/compare/v1.0...a%2Fb"),
-        ("none", None),
-        ("https://x.org/{hash}", None),
-        ("https://x.org/{hash} https://x.org/{before}/{after}", "https://x.org/v1.0/a%2Fb"),
-    ],
-)
-def test_links_to_comparisons_of_spack(setting: str, url: str | None) -> None:
-    """On GitHub, or by a template; refs are escaped."""
-    links = links_of(setting, "/srv/packages")
-    assert links.spack(SpackChange("v1.0", "a/b")) == url
-    for before, after in ((None, "a"), ("a", None), ("../a", "b"), ("a", '">'), ("a", "x:y()")):
-        assert links.spack(SpackChange(before, after)) is None
-
-
-@pytest.mark.parametrize(
-    ("subject", "title"),
-    [("zlib: fix (#7)", "zlib: fix"), ("(#7)", "(#7)"), ("a (#7) b", "a (#7) b"), ("", "")],
-)
-def test_subjects_without_their_pull_requests(subject: str, title: str) -> None:
-    """The number at the end is removed, unless it is the entire subject."""
-    assert without_pull_request(subject) == title
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.recipes_import import ImportedRecipes, import_recipes
-from snapshots.errors import InvalidArgument, SourceError
+from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
-from snapshots.recipes import repository as module
 from snapshots.recipes.commits import Commit, CommitGraph, Recipes, RecipesOrigin, SpackChange
 from snapshots.recipes.repository import open_recipes
 from snapshots.sources.settings import ReadSettings
@@ -189,16 +188,6 @@ def test_commits_agree_with_git_log(
                 assert touched(between.taken_back) == brute_force(made, head, base)
 
 
-def test_commits_are_read_once(repository: RecipesRepository) -> None:
-    """Older and newer revisions add only the missing ones."""
-    first, second, third = repository.oids
-    graph = graph_of(repository.folder, [second, third])
-    assert set(graph.commits) == {third}
-    with open_recipes(str(repository.folder), ReadSettings()) as opened:
-        assert opened.unknown([second, third], [third], lambda: graph) == []
-        assert opened.unknown([second, third], [first], lambda: graph) == [second]
-
-
 # -- clones
 
 
@@ -223,23 +212,6 @@ def test_partial_clone(repository: RecipesRepository, tmp_path: Path) -> None:
     missing = ["rev-list", "--objects", "--missing=print", "refs/snapshots/nightly"]
     output = subprocess.run(["git", "-C", str(clone), *missing], capture_output=True, check=True)
     assert b"\n?" in output.stdout
-
-
-@pytest.mark.parametrize(
-    ("limit", "value", "reason"),
-    [("MAX_BYTES", 100, "more paths"), ("MAX_COMMITS", 1, "more than")],
-)
-def test_bounds(
-    repository: RecipesRepository,
-    monkeypatch: pytest.MonkeyPatch,
-    limit: str,
-    value: int,
-    reason: str,
-) -> None:
-    """More commits or paths than the bounds allow are an error."""
-    monkeypatch.setattr(module, limit, value)
-    with pytest.raises(SourceError, match=reason):
-        graph_of(repository.folder, [repository.oids[0], repository.oids[2]])
 
 
 # -- repositories that change, move or break between imports
@@ -379,16 +351,3 @@ def test_two_repositories_in_one_series(
     assert series.subjects(1, 2) is None
     why = f"the recipes are of two repositories, {spack.folder} and {repository.folder}"
     assert series.catalog.recipes.why_unknown(revision(1), revision(2)) == why
-
-
-def test_damaged_repository(series: Series, repository: RecipesRepository) -> None:
-    """Nothing is stored of a commit that cannot be read, and earlier recipes remain."""
-    series.keep(1, repository)
-    for path in (repository.folder / ".git/objects").rglob("*"):
-        if path.is_file():
-            path.chmod(0o644)
-            path.write_bytes(b"")
-    with pytest.raises(SourceError):
-        series.keep(2, repository)
-    assert series.catalog.recipes.of(revision(2)) is None
-    assert series.of(1).commit == repository.oids[1]

@@ -1,6 +1,5 @@
 """Connections within a boundary and a deadline; the addresses that an import reaches."""
 
-import json
 import socket
 import ssl
 import time
@@ -23,7 +22,6 @@ from snapshots.errors import SourceError
 from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, kind_of
 from snapshots.sources.network import BoundedTransport
 from snapshots.sources.reports import Report
-from snapshots.sources.settings import S3Access
 from snapshots.sources.transport import Transport
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
@@ -33,7 +31,7 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     silence,
     status,
 )
-from tests.snapshots.sources.readings import QUICK, snapshots
+from tests.snapshots.sources.readings import QUICK
 
 pytestmark = pytest.mark.usefixtures("no_proxies")
 
@@ -156,15 +154,6 @@ def boundary_of(*addresses: str) -> Boundary:
     return Boundary(["cache.example"], lambda *_: addresses)
 
 
-def test_next_address_is_tried() -> None:
-    """If the first address of a host does not respond, the next one is used."""
-    with serving() as server, bounded(boundary_of("127.0.0.9", "127.0.0.1")) as client:
-        server["/a"] = content(b"data")
-        port = server.url.rpartition(":")[2]
-        assert client.get(f"http://cache.example:{port}/a").content == b"data"
-        assert server.headers[0]["Host"] == f"cache.example:{port}"
-
-
 # -- the boundary of an import
 
 
@@ -279,29 +268,3 @@ def test_redirects(server: Server, connected_to: list[str], target: str) -> None
                 ask(url)
             assert caught.value.location == url
     assert set(connected_to) == {"127.0.0.1"}
-
-
-@pytest.mark.usefixtures("as_if_public")
-def test_endpoint_does_not_extend_the_boundary(server: Server, connected_to: list[str]) -> None:
-    """A public list may name the endpoint, but no other host of its network."""
-    urls = {"a": "s3://bucket/index.json", "b": "http://10.0.0.2/index.json"}
-    listed = [{"label": label, "url": url} for label, url in urls.items()]
-    server["/tags.json"] = content(json.dumps({"develop": listed}).encode())
-    access = S3Access(endpoint="http://10.0.0.1:9000", allows_http=True)
-    settings = msgspec.structs.replace(QUICK, s3=access, workers=1)
-    report = Report(skip_bad=True)
-    assert snapshots(server.at("/tags.json"), settings=settings, report=report) == []
-    reasons = [error.reason for error in report.skipped]
-    assert "connection failed" in reasons[0]
-    assert "only an import that begins there may go there" in reasons[1]
-    assert set(connected_to) == {"127.0.0.1", "10.0.0.1"}
-
-
-def test_invalid_host_name(server: Server) -> None:
-    """An invalid name is an error like that of an unknown host."""
-    with (
-        Transport(QUICK, Report(), [server.url]) as transport,
-        pytest.raises(SourceError, match=r"the connection failed|is not a URL"),
-    ):
-        transport.read(f"http://{'a' * 70}.example/a.json")
-    assert not server.requests

@@ -11,7 +11,7 @@ import pytest
 
 from snapshots.contents import Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
-from snapshots.sources.inputs import Missing, open_regular, read_regular
+from snapshots.sources.inputs import open_regular
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.factories import hash_of
@@ -166,29 +166,6 @@ def test_folders_without_a_date(write: Write, folder: str, tag: str) -> None:
     assert states(page) == [(tag, "", ["a"])]
 
 
-@pytest.mark.parametrize("name", ["{}/a/specs.md", "{}/a.txt"])
-def test_two_states_without_dates(write: Write, tmp_path: Path, name: str) -> None:
-    """Two states without dates are ambiguous; the error says how to import them."""
-    keys = {"title": "a", "categories": ["package", "develop"]}
-    first = write(name.format("old"), "1", "2", **keys)
-    second = write(name.format("young"), "1", "2", **keys)
-    with pytest.raises(SourceError) as caught:
-        snapshots(tmp_path)
-    assert str(caught.value) == (
-        f"{second}, a: {first} is a page of the same package and tag: one of them is of another "
-        "state. Import them one by one, each with --taken-at DATE, or from folders named by tag "
-        "and date, such as develop-2025-01-05"
-    )
-    report = Report(skip_bad=True)
-    assert len(snapshots(tmp_path, report=report)["develop"].content) == 2
-    assert len(report.skipped) == 1
-    for folder in ("old", "young"):
-        write(name.format(folder), "1", title="a")
-    if name == "{}/a.txt":  # whose folder is not a tag
-        with pytest.raises(SourceError, match=r"by one, each with --taken-at DATE$"):
-            snapshots(tmp_path, tags=("develop",))
-
-
 @pytest.mark.parametrize("kind", ["empty", "missing", "dangling"])
 def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
     """The error names a path without anything to read."""
@@ -324,21 +301,6 @@ def pipe(path: Path) -> Path:
     return path
 
 
-def test_regular_file(tmp_path: Path) -> None:
-    """A file is read up to the limit, also one without a size; errors have the system's reason."""
-    file = put(tmp_path / "a", b"12345")
-    assert read_regular(str(file), 5) == b"12345"
-    for path, reason in {
-        str(file): "contains more than 4 bytes",
-        "/proc/self/maps": "contains more than 4 bytes",
-        "/proc/self/mem": "/proc/self/mem: cannot be read: Input/output error",
-    }.items():
-        with pytest.raises(SourceError, match=reason):
-            read_regular(path, 4)
-    with pytest.raises(Missing, match="does not exist"):
-        read_regular(str(tmp_path / "b"), 5)
-
-
 @pytest.mark.parametrize(
     "name", ["pipe.md", "pipe.json", "/dev/zero", "/dev/tty", "a\0b", "a" * 5_000, "a/" * 2_500]
 )
@@ -350,17 +312,6 @@ def test_other_files(tmp_path: Path, name: str) -> None:
         open_regular(str(tmp_path / name))
     with pytest.raises(SourceError):
         imported(tmp_path / name)
-
-
-@pytest.mark.parametrize(
-    ("target", "reason"), [("hdf5.md", "cannot be read: Too many levels"), ("x", "does not exist")]
-)
-def test_links(folder: Path, target: str, reason: str) -> None:
-    """Links to folders are not followed; a page that is a broken or cyclic link is bad."""
-    (folder / "develop/loop.md").symlink_to(folder)
-    (folder / "develop/hdf5.md").symlink_to(target)
-    with pytest.raises(SourceError, match=rf"hdf5\.md: {reason}"):
-        imported(folder)
 
 
 def test_pages_and_an_index_in_one_import(folder: Path, tmp_path: Path) -> None:

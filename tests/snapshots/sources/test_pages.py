@@ -4,8 +4,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
@@ -157,23 +155,6 @@ def test_sizes(size: Any, expected: int | None, more: list[Any]) -> None:
     """A size is a number, possibly as a text, or unknown."""
     (spec,) = parse(page(detail(size=size), *more), Report(skip_bad=True)).specs
     assert spec.size == expected
-
-
-VALUES = st.recursive(
-    st.sampled_from([None, True, 1, 1.5, -1, 1 << 60, "", "-", "12", "none", "é", "a b", "\n"]),
-    lambda values: st.lists(values, max_size=2) | st.dictionaries(st.text(max_size=2), values),
-    max_leaves=3,
-)
-FACTS = st.dictionaries(st.sampled_from([*detail(), "tarball", "more"]), VALUES | st.just(...))
-
-
-@given(st.lists(st.builds(lambda facts: detail(**facts), FACTS), max_size=2))
-def test_page_with_a_bad_spec(details: list[dict[str, Any]]) -> None:
-    """The other specs of a page with a bad spec, decoded without types, are the same."""
-    alone, with_bad = Report(skip_bad=True), Report(skip_bad=True)
-    specs = parse(page(*details), alone).specs
-    assert parse(page(*details, {}), with_bad).specs == specs
-    assert list(map(str, with_bad.skipped[:-1])) == list(map(str, alone.skipped))
 
 
 META = {

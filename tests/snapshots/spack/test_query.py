@@ -270,19 +270,6 @@ def test_error_message(text: str, line: str) -> None:
     assert second == " " * (len(line) - len(text) + caught.value.position) + "^"
 
 
-@pytest.mark.parametrize("before", [0, 20, 500])
-@pytest.mark.parametrize("after", [0, 20, 500])
-def test_long_text_is_quoted_around_the_error(before: int, after: int) -> None:
-    """The message for a text of any length is short, and its caret is below the character."""
-    text = "a" * before + "!" + "b" * after
-    with pytest.raises(ConstraintSyntaxError) as caught:
-        parse(text)
-    line, caret = str(caught.value).split("\n")
-    assert line[caret.index("^")] == "!"
-    assert len(line) < 140
-    assert ("..." in line) == (before + after > 60)
-
-
 @pytest.mark.parametrize(
     ("target", "name", "is_meant"),
     [

@@ -140,9 +140,6 @@ def test_sets_that_include_one_version_intersect(bounds: list[str], version: str
                 assert first.intersects(second)
 
 
-# -- cached results of functions of texts
-
-
 LADDER = (
     "alpine xsdk 0.9 1.1.1 1.1.1v 1.1.1w 1.1.2 1.2alpha 1.2alpha1 1.2beta 1.2rc1 1.2rc2 1.2rc10 1.2"
     " 1.2.a 1.2.0rc1 1.2.0 1.2.1 1.9 1.10 6.1.2 18.1.8 18.1.40 2025.1 20240722.0"

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
-from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -217,22 +216,6 @@ def test_causes_by_commit() -> None:
     assert (a.commit, a.num_specs, a.num_revisions) == (a_commit("a", "zlib"), 3, 1)
     assert a.key != b.key
     assert SERIES.causes().summed([COMMIT]) == []
-
-
-def test_sizes() -> None:
-    """The size is the sum of the known sizes of the specs of which the cause is the main one."""
-    specs = week("1.3").specs.values()
-    sized = State(replace(spec, size=None if spec.name == "png" else 10) for spec in specs)
-    (zlib,) = Series([week("1.2"), sized]).causes().summed([PACKAGE])
-    assert (zlib.num_specs, zlib.size) == (3, 20)
-
-
-def test_revisions_between_two_moments() -> None:
-    """Both moments are included."""
-    causes = SERIES.causes()
-    assert causes.revisions() == SERIES.revisions
-    assert causes.revisions(day(1), day(2)) == SERIES.revisions[1:3]
-    assert causes.revisions(day(2) + timedelta(seconds=1)) == SERIES.revisions[3:]
 
 
 def test_architecture_as_a_cause() -> None:

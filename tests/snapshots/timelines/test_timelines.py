@@ -1,10 +1,8 @@
 """Timelines of generated pasts, compared with the model, and examples."""
 
-import gc
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
-from weakref import ref
 
 import pyarrow as pa
 from hypothesis import given
@@ -16,7 +14,7 @@ from snapshots.changes.reasons import SpecChangeReason as R
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.history import History
 from snapshots.models import Spec
-from snapshots.timelines.availability import PackageCells, is_current
+from snapshots.timelines.availability import PackageCells
 from snapshots.timelines.catalog_packages import catalog_package, catalog_packages
 from snapshots.timelines.growth import (
     GrowthPoint,
@@ -28,10 +26,9 @@ from snapshots.timelines.growth import (
 )
 from snapshots.timelines.packages import package_timeline
 from snapshots.timelines.spans import hash_histories, holding, last_span
-from snapshots.timelines.steps import Steps
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.histories import HistoryQueries
-from tests.snapshots.factories import NAMES, a_revision, a_spec, hash_of
+from tests.snapshots.factories import NAMES, a_spec, hash_of
 from tests.snapshots.timelines.generated_histories import HASHES, PASTS, a_past
 
 
@@ -166,24 +163,6 @@ def test_best_series_of_a_package() -> None:
         assert (package.best.series, package.is_gone) == (series, False)
 
 
-def test_dictionary_columns() -> None:
-    """Some readers of Parquet return such rows; the result is the same."""
-    moved = replace(zlib("2"), stacks=("root",))
-    past = a_past(
-        *(("develop", *state) for state in enumerate([[zlib("1")], [zlib("2")], [moved]]))
-    )
-    rows = past.rows()
-    chunks = pa.concat_tables([rows.slice(0, 1), rows.slice(1)])
-    encoded = pa.table({name: chunks[name].dictionary_encode() for name in chunks.column_names})
-    timelines = [
-        package_timeline(each, "zlib", "develop", past.history) for each in (rows, encoded)
-    ]
-    assert timelines[0] == timelines[1] is not None
-    histories = [hash_histories(each, [moved.hash], past.history) for each in (rows, encoded)]
-    assert histories[0] == histories[1]
-    assert [span.is_current for span in histories[0][moved.hash].spans] == [True]
-
-
 A, B = a_spec("a"), a_spec("b", name="zlib")
 
 
@@ -203,28 +182,6 @@ def test_last_revision_with_a_hash() -> None:
     assert days_of_last(past, "main") == ("v0.21", 9, R.PACKAGE_GONE, 6)
 
 
-def test_end_of_a_hash_that_returned() -> None:
-    """Of several ends, it is the last one before the revision, although later ones have it."""
-    days = [[B], [A], [B], [A], [B], [A]]
-    past = a_past(*(("develop", day, specs) for day, specs in enumerate(days, 1)))
-    assert days_of_last(past, "develop~1") == ("develop", 4, R.PACKAGE_GONE, 5)
-    assert days_of_last(past, "develop~3") == ("develop", 2, R.PACKAGE_GONE, 3)
-    assert days_of_last(past, "develop~5") == ("develop", 2, None, None)
-
-
-def test_steps_are_computed_once_per_history() -> None:
-    """They are shared for the same series, and released with their history."""
-    history = History([a_revision("develop", 1), a_revision("v0.1", 3, "c")])
-    steps = Steps.of(history, ["develop", "main"])
-    assert Steps.of(history, ["develop"]) is steps  # as the history has no main
-    assert Steps.of(history, ["v0.1"]) is not steps
-    assert len(Steps.of(history, history.series_names)) == 2
-    reference = ref(steps)
-    del history, steps
-    gc.collect()
-    assert reference() is None
-
-
 # -- cells of packages
 
 
@@ -233,19 +190,6 @@ ARM = a_spec("arm", target="neoverse_v1", stacks=("e4s-arm", "root"))
 X86 = a_spec("x86", version="1.12.0", stacks=("e4s", "ml", "root"))
 NO_STACK = replace(ARM, stacks=("root",))
 PAST = a_past(("develop", 1, [X86]), ("develop", 2, [ARM]), ("develop", 3, [NO_STACK]))
-
-
-def test_values_of_a_package() -> None:
-    """They are those that any of its specs had."""
-    of_package = PackageCells(PAST.comparisons(), "hdf5", PAST.history)
-    assert of_package.values(VERSION) == ["1.14.5", "1.12.0"]
-    assert of_package.values(TARGET) == ["neoverse_v1", "x86_64_v3"]
-    assert of_package.values(STACK) == ["e4s", "e4s-arm", "ml"]
-    assert of_package.num_bytes > 0
-    spans = of_package.spans("develop", {TARGET: "x86_64_v3"})
-    assert [(span.num_specs, is_current([span])) for span in spans] == [(1, False)]
-    assert spans[0].pair == PAST.history.pairs[1]
-    assert is_current(of_package.spans("develop", {STACK: "e4s-arm"}))
 
 
 def test_family_of_targets_is_a_cell_of_all_its_targets() -> None:

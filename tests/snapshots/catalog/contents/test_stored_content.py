@@ -1,9 +1,6 @@
 """A stored content is read as the frame of its records, by cachelog and by other engines."""
 
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from threading import Event
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,9 +8,8 @@ from deltalake import DeltaTable
 from hypothesis import given
 from msgspec.structs import replace
 
-from snapshots.catalog.delta import TableFile
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.specs_table import ContentReader, SpecsTable, how_to_mend
+from snapshots.catalog.specs_table import ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage
 from snapshots.contents import Content, ContentRows
 from snapshots.errors import CatalogError
@@ -27,7 +23,6 @@ from tests.snapshots.factories import (
     SPECS,
     a_revision,
     a_spec,
-    digest_of,
     full_spec,
 )
 from tests.snapshots.removal_catalogs import flip
@@ -99,27 +94,6 @@ def test_file_without_a_column(tmp_path: Path, missing: str) -> None:
     assert spec["hash"] == full_spec("a").hash
 
 
-def test_log_that_another_thread_is_reading(tmp_path: Path) -> None:
-    """Its contents are known to all threads when the log has been read."""
-    content = Content.of([a_spec("1")])
-    written(tmp_path, content)
-    specs, reading, go_on = SpecsTable(Storage(parse_location(str(tmp_path)))), Event(), Event()
-    real = specs.table.files
-
-    def files() -> list[TableFile]:
-        reading.set()
-        go_on.wait()
-        return real()
-
-    with mock.patch.object(specs.table, "files", files), ThreadPoolExecutor(2) as pool:
-        first = pool.submit(specs.refresh)
-        reading.wait()
-        second = pool.submit(specs.is_intact, content.digest)
-        wait([second], timeout=0.2)
-        go_on.set()
-        assert (first.result(), second.result()) == (True, True)
-
-
 def test_damaged_file(tmp_path: Path) -> None:
     """The error names the content and the file."""
     content = Content.of([a_spec("1")])
@@ -134,26 +108,3 @@ def revision(number: int, label: str, kind: str) -> RevisionInfo:
     """Return a row of develop with a kind of source."""
     source = Source(kind=kind, location="pages.git", version=f"{number}f" * 20, importer="x 1")
     return replace(a_revision("develop", number, label), source=source)
-
-
-SAME = "import the same again to replace it"
-
-
-@pytest.mark.parametrize(
-    ("kinds", "advice"),
-    [
-        ([("a", "pages"), ("b", "index")], SAME),
-        (
-            [("a", "git"), ("a", "git"), ("b", "git")],
-            f"to replace it, check out the commit {'2f' * 20} of pages.git, and import its folder "
-            "of pages with --tag develop --taken-at 2025-01-07T00:00:00Z",
-        ),
-        ([("a", "git"), ("a", "index")], SAME),
-    ],
-    ids=["imported once", "git", "both"],
-)
-def test_advice_for_a_damaged_content(kinds: list[tuple[str, str]], advice: str) -> None:
-    """The same import replaces it; one with --git continues later, so the commit is named."""
-    rows = [revision(number, label, kind) for number, (label, kind) in enumerate(kinds, 1)]
-    assert how_to_mend(History(rows), rows[0].digest) == advice
-    assert how_to_mend(History(rows), digest_of("of no revision")) == SAME

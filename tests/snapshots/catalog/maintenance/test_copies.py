@@ -1,11 +1,8 @@
 """Copies of a catalog: complete in spite of concurrent changes, and limited to new files."""
 
-import re
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,13 +14,10 @@ from deltalake import DeltaTable
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.copies import backup, restore
-from snapshots.catalog.history_queries import fill
-from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
-from tests.snapshots.importers import TAGS, publish_for_ever, publish_state
 from tests.snapshots.removal_catalogs import (
     clean,
     drop,
@@ -32,9 +26,7 @@ from tests.snapshots.removal_catalogs import (
     loaded,
     publish,
     rows,
-    stored,
 )
-from tests.snapshots.templates import reopened
 
 
 @pytest.fixture
@@ -182,19 +174,6 @@ def test_interrupted_copy(catalog: Catalog, target: str, use: Any, has_copy: boo
 # -- damage
 
 
-def cut(file: Path) -> None:
-    """Remove the second half of a file."""
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-
-
-def empty(file: Path) -> None:
-    """Remove all bytes of a file."""
-    file.write_bytes(b"")
-
-
-DAMAGES = (Path.unlink, cut, empty, flip)
-
-
 @contextmanager
 def damaged(location: str, path: str, damage: Callable[[Path], None]) -> Iterator[None]:
     """Damage a file of a catalog within the context."""
@@ -205,7 +184,7 @@ def damaged(location: str, path: str, damage: Callable[[Path], None]) -> Iterato
     file.write_bytes(data)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", [Path.unlink, flip])
 def test_a_backup_of_a_damaged_catalog_keeps_the_copy(
     catalog: Catalog, target: str, damage: Callable[[Path], None]
 ) -> None:
@@ -230,101 +209,7 @@ def test_a_backup_of_a_damaged_catalog_keeps_the_copy(
     assert backup(catalog.location, target).num_files == 0
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, cut, flip])
-def test_a_damaged_copy_is_restored_as_far_as_it_is_sound(
-    catalog: Catalog, target: str, tmp_path: Path, damage: Callable[[Path], None]
-) -> None:
-    """The damaged file is named, and not copied; when it is mended, the restore can be finished."""
-    backup(catalog.location, target)
-    sound = files_of(target)
-    for number, path in enumerate(path for path in sound if "_delta_log" not in path):
-        again = str(tmp_path / f"again-{number}")
-        with damaged(target, path, damage), pytest.raises(CatalogError, match=re.escape(path)):
-            restore(target, again)
-        if not path.startswith("revisions/"):  # without it, nothing is known of the others
-            assert files_of(again) == {name: sound[name] for name in sound.keys() - {path}}
-        restore(target, again)
-        assert files_of(again) == sound
-        with pytest.raises(CatalogError, match="there is a catalog already"):
-            restore(target, again)
-
-
-def test_a_damaged_catalog_is_copied_as_far_as_it_is_sound(catalog: Catalog, target: str) -> None:
-    """Revisions of later imports are copied although an earlier file is damaged, and nothing goes.
-
-    What was unlisted remains in the copy until the catalog is whole.
-    """
-    backup(catalog.location, target)
-    earlier = stored(catalog)
-    with hours_ago():
-        drop(catalog, "develop~1")
-    clean(catalog)
-    publish(catalog, 3, 3)
-    path = min(earlier & stored(catalog))
-    with damaged(catalog.location, f"specs/{path}", Path.unlink):
-        with pytest.raises(CatalogError, match=rf"{path} is missing; all other files are copied"):
-            backup(catalog.location, target)
-        assert stored(Catalog(target)) == earlier | stored(catalog)
-        assert rows(Catalog(target)) == rows(catalog)
-        loaded(Catalog(target))
-    assert backup(catalog.location, target).num_removed
-    assert_same(catalog, target)
-
-
-def test_a_damaged_copy_is_mended(catalog: Catalog, target: str) -> None:
-    """A file that is missing in the copy, or has another size there, is copied again."""
-    backup(catalog.location, target)
-    for path in ("specs", "changes"):
-        for damage in (Path.unlink, cut, empty):
-            damage(next(Path(target, path).rglob("*.parquet")))
-            assert backup(catalog.location, target).num_files == 1
-            assert_same(catalog, target)
-
-
-def test_tables_that_are_made_again_replace_those_of_the_copy(
-    catalog: Catalog, target: str
-) -> None:
-    """Those of the history, as the advice about their damage says; no others."""
-    backup(catalog.location, target)
-    for table in HISTORY_TABLES:
-        shutil.rmtree(Path(catalog.location, table))
-    again = reopened(catalog)
-    fill(again, again.history.pairs)
-    assert backup(catalog.location, target).num_removed
-    assert_same(catalog, target)
-    sound = files_of(target)
-    shutil.rmtree(Path(catalog.location, "specs"))
-    with pytest.raises(CatalogError, match="its table specs is another one"):
-        backup(catalog.location, target)
-    assert files_of(target) == sound
-
-
 # -- concurrent changes
-
-
-def test_copies_during_imports(tmp_path: Path, processes: ForkServerContext, target: str) -> None:
-    """Each is sound, and contains all or nothing of what an import publishes at once."""
-    catalog = Catalog(str(tmp_path / "catalog"))
-    publish_state(catalog, 0)
-    begun, started = processes.Pipe(duplex=False)
-    arguments: Any = (catalog.location, 1, started)
-    importer = processes.Process(target=publish_for_ever, args=arguments)
-    importer.start()
-    begun.recv()
-    sizes = []
-    for number in range(20):
-        place = target if number % 2 else f"{target}-{number}"
-        backup(catalog.location, place)
-        verified = verify(place)
-        assert [finding for finding in verified.findings if finding.is_damage] == []
-        sizes.append(verified.num_revisions)
-        if number > 1 and sizes[-1] > sizes[0]:
-            break
-    importer.kill()
-    importer.join()
-    assert sizes == sorted(sizes)
-    assert sizes[-1] > sizes[0]
-    assert not any(number % len(TAGS) for number in sizes)
 
 
 @pytest.mark.usefixtures("bucket")

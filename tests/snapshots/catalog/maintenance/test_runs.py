@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.runs import Run, RunKind, RunResult
@@ -107,20 +106,3 @@ def test_status_has_the_numbers_of_the_catalog(catalog: Catalog) -> None:
     (series,) = status.series
     assert (series.name, series.num_revisions, series.last_import) == ("develop", 2, failed)
     assert series.newest == catalog.history.revisions[0].ref
-
-
-def test_old_runs_are_forgotten(catalog: Catalog) -> None:
-    """Those that started before a moment."""
-    for hours in (50, 3):
-        catalog.runs.add(an_import(hours))
-    assert catalog.runs.forget(NOW - timedelta(days=1)) == 1
-    assert catalog.runs.all() == [an_import(3)]
-
-
-def test_many_runs_are_few_files(catalog: Catalog) -> None:
-    """Their files are merged."""
-    for hour in range(20):
-        catalog.runs.add(an_import(hour))
-    assert len(catalog.runs.all()) == 20
-    uris = DeltaTable(catalog.storage.location.uri("runs")).file_uris()
-    assert len(uris) < 10

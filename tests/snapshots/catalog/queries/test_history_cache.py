@@ -1,10 +1,7 @@
 """Results of history queries: cached until the history changes; missing pairs are computed."""
 
 import shutil
-import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +11,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
 from snapshots.catalog.history_queries import HistoryQueries, fill, missing_pairs
 from snapshots.catalog.library import Library, names_of_history
-from snapshots.catalog.specs_table import ContentReader
-from snapshots.changes.sides import Side
-from snapshots.changes.stored_changes import StoredChanges
 from snapshots.contents import Content
-from snapshots.errors import CatalogError, IncompleteHistory
+from snapshots.errors import IncompleteHistory
 from snapshots.frames.suggestions import SuggestionKind
 from snapshots.history import History, Pair
 from snapshots.models import Spec
@@ -126,32 +120,6 @@ def test_results_are_cached(whole: Catalog, asked: Asked, monkeypatch: pytest.Mo
     assert cache.compute(cached) is result
 
 
-@pytest.mark.parametrize(
-    "call_of",
-    [
-        lambda text: (HistoryQueries.hash_histories, (frozenset({(HASH, text)}),)),
-        lambda text: (
-            HistoryQueries.content_histories,
-            (Content.of(STATES[3]).digest, frozenset({text})),
-        ),
-        lambda text: (HistoryQueries.package_timelines, ("develop", frozenset({text}))),
-        lambda text: (HistoryQueries.package_timeline, ("develop", text)),
-        lambda text: (HistoryQueries.package_timeline, (text, "hdf5")),
-        lambda text: (HistoryQueries.growth, (text,)),
-        lambda text: (HistoryQueries.holding, (frozenset({HASH}), text)),
-    ],
-)
-def test_texts_of_clients_are_counted(whole: Catalog, call_of: Callable[[str], Asked]) -> None:
-    """The cache counts long texts of requests, so that it stays within its bound."""
-    cache = cache_of(whole, max_bytes=100_000)
-    calls = [call(whole, call_of(f"{number:03}" + "a" * 3_997)) for number in range(40)]
-    for each in calls:
-        cache.get(each)
-    num_cached = sum(cache.peek(each) is not None for each in calls)
-    assert 4_000 * num_cached <= cache.num_bytes <= 100_000
-    assert 10 < num_cached < 25
-
-
 def test_results_are_dropped_with_their_history(catalog: Catalog) -> None:
     """The first query of a newer history drops them; the older history can still be queried."""
     cache = cache_of(catalog)
@@ -197,46 +165,6 @@ def test_time_of_a_query_is_limited(older: Catalog) -> None:
     assert value(cache, older, OF_HASH)
 
 
-def test_one_query_fills_at_a_time(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others wait, and use its results: nothing is computed twice."""
-    loaded, lock = list[str](), threading.Lock()
-    load = ContentReader.side
-
-    def watched(reader: ContentReader, digest: str) -> Side:
-        assert lock.acquire(blocking=False), "another query is filling"
-        loaded.append(digest)
-        time.sleep(0.02)
-        side = load(reader, digest)
-        lock.release()
-        return side
-
-    monkeypatch.setattr(ContentReader, "side", watched)
-    cache = cache_of(older, fill_seconds=20)
-    calls = [(HistoryQueries.hash_history, (HASH[:length],)) for length in range(20, 24)]
-    with ThreadPoolExecutor(4) as pool:
-        values = list(pool.map(lambda asked: value(cache, older, asked), calls))
-    assert values[0]
-    assert values == values[:1] * 4
-    assert len(loaded) <= 8, "each content of each chain once"
-
-
-def test_failure_to_store_is_remembered(older: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server without write access reports it, from the second query on at once."""
-    made: list[int] = []
-
-    def refused(_catalog: Catalog, changes: Sequence[StoredChanges]) -> None:
-        made.append(len(changes))
-        raise CatalogError("here", "may not be written")
-
-    monkeypatch.setattr(Catalog, "keep", refused)
-    cache = cache_of(older)
-    for _ in range(3):
-        with pytest.raises(IncompleteHistory, match="the catalog is read-only to it") as caught:
-            cache.get(call(older, GROWTH))
-        assert caught.value.num_missing == caught.value.num_pairs == 4
-    assert len(made) == 1
-
-
 def test_unreadable_content_is_left_out(older: Catalog) -> None:
     """The answer is that of the other contents and says so, until the content is repaired."""
     digest = Content.of(STATES[1]).digest
@@ -256,16 +184,6 @@ def test_unreadable_content_is_left_out(older: Catalog) -> None:
         result = cache.get(call(older, asked))
         assert result.left_out is None
         assert result.value == directly(older, older.history, asked)
-
-
-def test_no_readable_content(older: Catalog) -> None:
-    """If no revision of a series is left, the error names the remedy."""
-    for state in STATES:
-        folder = Path(older.location) / "specs" / f"digest={Content.of(state).digest}"
-        shutil.rmtree(folder, ignore_errors=True)
-    with pytest.raises(IncompleteHistory, match="cachelog verify") as caught:
-        cache_of(older).get(call(older, GROWTH))
-    assert older.location not in str(caught.value)
 
 
 def test_suggestions(whole: Catalog) -> None:

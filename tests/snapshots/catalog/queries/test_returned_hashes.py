@@ -57,15 +57,6 @@ def forget_changes(catalog: Catalog) -> Catalog:
     return older
 
 
-def test_no_content_is_read(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stored changes suffice, however long the series is."""
-    *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
-    library = Library(catalog)
-    library.explain(base, head)
-    monkeypatch.setattr(Catalog, "reader", None)
-    assert returned(library, base, head) == hashes("ab")
-
-
 def test_incomplete_history(catalog: Catalog) -> None:
     """It is not known which hashes returned, until all changes are stored."""
     *_, base, head = publish(catalog, ["a", "b", "a", "b", "c", "abd"])
@@ -74,14 +65,6 @@ def test_incomplete_history(catalog: Catalog) -> None:
     assert returned(library, base, head) == set()
     fill(older, missing_pairs(older, older.history))
     assert returned(library, base, head) == hashes("ab")
-
-
-def test_damaged_history(catalog: Catalog) -> None:
-    """It is like a missing one."""
-    *_, base, head = publish(catalog, ["a", "b", "ac"])
-    for file in (Path(catalog.location) / "comparisons").glob("*.parquet"):
-        file.write_bytes(file.read_bytes()[::-1])
-    assert returned(Library(reopened(catalog)), base, head) == set()
 
 
 def returned(library: Library, base: RevisionInfo, head: RevisionInfo) -> set[str]:
@@ -132,21 +115,3 @@ def test_counterparts_take_precedence(catalog: Catalog) -> None:
     catalog.publish([a_snapshot([other], "develop", day(4))])
     catalog.publish([a_snapshot([paired("a")], "develop", day(5))])
     assert returned(library, resolve("develop"), catalog.history.resolve("develop")) == set()
-
-
-def test_answers_are_cached(catalog: Catalog) -> None:
-    """Later revisions do not affect them; a revision that is added before head does."""
-    publish(catalog, ["a", "b", "cd"])
-    library = Library(catalog)
-    base, head = (catalog.history.resolve(ref) for ref in ("develop~1", "develop"))
-    assert returned(library, base, head) == set()
-    num_bytes = library.returned.num_bytes
-    assert num_bytes > 0
-    catalog.publish([a_snapshot(specs("xy"), "develop", day(7))])
-    assert returned(library, base, head) == set()
-    assert (library.returned.num_cached, library.returned.num_bytes) == (1, num_bytes)
-    early = catalog.publish([a_snapshot(specs("cz"), "develop", day(-1))])
-    assert early[0].revision.taken_at < base.taken_at
-    assert returned(library, base, head) == hashes("c")
-    assert library.returned.num_cached == 2
-    assert library.returned.num_bytes > 2 * num_bytes

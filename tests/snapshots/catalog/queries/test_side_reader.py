@@ -12,7 +12,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.side_reader import read_side
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.errors import CachelogError, NoCatalog, StackNotFound
+from snapshots.errors import CachelogError, NoCatalog
 from snapshots.models import (
     Dependency,
     FileInfo,
@@ -127,14 +127,6 @@ def test_lock_file(sides: Sides, tmp_path: Path, path: str) -> None:
     assert "roots" not in facts
 
 
-def test_spec_under_development(sides: Sides, tmp_path: Path) -> None:
-    """No build cache has it, but the environment builds it."""
-    value = small_lock_file()
-    value["concrete_specs"][ZLIB]["dev_path"] = "/src/zlib"
-    side = sides.read(written(tmp_path / "spack.lock", value))
-    assert sides.hashes(side) == {HDF5, ZLIB}
-
-
 @pytest.mark.parametrize("path", ["index.json", "opt/.spack-db/index.json"])
 def test_index(sides: Sides, tmp_path: Path, path: str) -> None:
     """It is read as by an import, and not published."""
@@ -162,14 +154,6 @@ def test_pages(sides: Sides, tmp_path: Path, path: str) -> None:
     assert isinstance(side, FileInfo)
     assert (side.source.kind, side.num_specs, side.roots) == ("pages", 2, None)
     assert sides.hashes(side) == {hash_of("zlib"), hash_of("zlib-ng")}
-
-
-def test_pages_of_several_states(sides: Sides, tmp_path: Path) -> None:
-    """The error says what to name instead."""
-    for tag in ("develop", "v1"):
-        put(tmp_path / tag / "zlib/specs.md", page("zlib", tag, tag=tag))
-    with pytest.raises(CachelogError, match="has pages of several tags or dates; name the folder"):
-        sides.read(tmp_path)
 
 
 def test_files_are_compared_without_a_catalog(tmp_path: Path) -> None:
@@ -241,14 +225,6 @@ def test_invalid_texts(sides: Sides, text: str, message: str) -> None:
     with pytest.raises(CachelogError) as caught:
         sides.read(text)
     assert message in str(caught.value)
-
-
-def test_stack_of_a_source_without_stacks(tmp_path: Path) -> None:
-    """The error suggests no other stacks."""
-    sides = Sides(tmp_path)
-    sides.catalog.publish([a_snapshot([a_spec("app", stacks=())], tag="pages")])
-    with pytest.raises(StackNotFound, match="the source of pages does not list stacks"):
-        sides.read("pages:e4s")
 
 
 @pytest.mark.parametrize("stack", real.STACKS)

@@ -1,6 +1,5 @@
 """Files of a catalog: written atomically, and read unchanged; messages of failures."""
 
-from os import mkfifo
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,8 +8,7 @@ import pytest
 
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import check_bytes, from_parquet, new_path, to_parquet
-from snapshots.catalog.storage import Storage, reason_of, translated
-from snapshots.errors import CatalogError
+from snapshots.catalog.storage import Storage, reason_of
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
 
@@ -88,13 +86,6 @@ def test_columns_of_a_parquet_file() -> None:
     assert from_parquet("file", data, ["b", "later"]) == TABLE.select(["b"])
 
 
-@pytest.mark.parametrize("data", [b"", b"PAR1", b"no Parquet at all", b"PAR1" * 9])
-def test_damaged_file_of_another_tool(data: bytes) -> None:
-    """Its name has no checksum; the error names the file."""
-    with pytest.raises(pa.ArrowInvalid, match=r"part-0\.parquet is not a readable Parquet"):
-        from_parquet("specs/part-0.parquet", pa.py_buffer(data))
-
-
 def test_checksum_in_the_name() -> None:
     """A file with other bytes than its name says is refused, even if it is a Parquet file."""
     sink = pa.BufferOutputStream()
@@ -105,68 +96,7 @@ def test_checksum_in_the_name() -> None:
         check_bytes(path, sink.getvalue())
 
 
-def test_pipes_are_refused(tmp_path: Path) -> None:
-    """Reading a pipe without a writer would block."""
-    mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="is not a file"):
-        Storage(parse_location(str(tmp_path))).read("pipe")
-
-
 # -- messages of failures
-
-
-_ARROW = "\n   \x1b[31m↳\x1b[0m "
-
-
-def outage(seconds: str) -> OSError:
-    """Return the error of a store without a server."""
-    return OSError(
-        f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://127.0.0.1:1/b/c/"
-        f"revisions/_delta_log/_last_checkpoint in {seconds}, after 10 retries, max_retries"
-        f"{_ARROW}10, retry_timeout{_ARROW}180s  - HTTP error{_ARROW}error sending request"
-        f"{_ARROW}tcp connect error{_ARROW}Connection refused (os error 111)\n"
-    )
-
-
-def test_message_of_an_outage() -> None:
-    """It contains the cause, but no durations and terminal codes: it is the same each time."""
-    text = reason_of(outage("2.671420252s"))
-    assert text == reason_of(outage("301.5ms"))
-    assert text == (
-        "Generic S3 error: Error performing GET http://127.0.0.1:1/b/c/revisions/_delta_log/"
-        "_last_checkpoint - HTTP error: error sending request: tcp connect error: "
-        "Connection refused (os error 111)"
-    )
-
-
-@pytest.mark.parametrize("request_id", ["3k89yDkz", "Zn286"])
-def test_error_in_xml(request_id: str) -> None:
-    """The code and message of an object store's error are shown, but not the id of the request."""
-    error = OSError(
-        f"Kernel error -> Generic S3 error{_ARROW}Error performing GET http://s3/nobucket?list"
-        f"-type=2&prefix=c%2F in 8.4ms - Server returned non-2xx status code{_ARROW}404 Not Found"
-        f'{_ARROW}<?xml version="1.0" encoding="utf-8"?>\n<Error><Code>NoSuchBucket</Code>'
-        f"<Message>The bucket does not exist</Message><RequestId>{request_id}</RequestId></Error>\n"
-    )
-    assert reason_of(error) == (
-        "Generic S3 error: Error performing GET http://s3/nobucket - Server returned non-2xx "
-        "status code: 404 Not Found: NoSuchBucket, The bucket does not exist"
-    )
-
-
-def test_long_message_is_shortened() -> None:
-    """The middle is removed: the cause is at the end."""
-    text = reason_of(OSError(f"at the start {'x' * 5_000} the cause"))
-    assert len(text) < 500
-    assert text.startswith("at the start")
-    assert text.endswith("the cause")
-
-
-def test_error_without_a_message() -> None:
-    """An error without a message is named by its class."""
-    with pytest.raises(CatalogError) as caught, translated("s3://b/c"):
-        raise TimeoutError
-    assert str(caught.value) == "catalog s3://b/c: TimeoutError"
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
-from msgspec.structs import replace
 
 from snapshots.catalog import delta, parquet
-from snapshots.catalog.delta import CatalogTable, TableFile, TableLog, add_action, files_to_merge
+from snapshots.catalog.delta import CatalogTable, TableFile, add_action, files_to_merge
 from snapshots.catalog.parquet import new_path, to_parquet
 from snapshots.catalog.storage import Storage
 from snapshots.errors import CatalogError
@@ -56,77 +54,6 @@ def test_concurrent_creation(storage: Storage, monkeypatch: pytest.MonkeyPatch) 
     assert values(storage) == [1]
 
 
-def test_failed_creation(storage: Storage) -> None:
-    """The error names the log, with the reason of the store."""
-    failing = mock.patch.object(DeltaTable, "create", side_effect=DeltaError("no room is left"))
-    with failing, pytest.raises(CatalogError, match="things/_delta_log: no room is left"):
-        table(storage).prepare()
-
-
-def test_failed_commit(storage: Storage) -> None:
-    """The error names the log, and earlier rows remain."""
-    things = table(storage)
-    things.prepare()
-    add(storage, things, 1)
-    error = OSError(28, "No space left on device", "things/_delta_log/2.json")
-    with (
-        mock.patch.object(DeltaTable, "create_write_transaction", side_effect=error),
-        pytest.raises(CatalogError, match=r"things/_delta_log: .*No space left"),
-    ):
-        add(storage, things, 2)
-    assert values(storage) == [1]
-    add(storage, things, 3)
-    assert values(storage) == [1, 3]
-
-
-def test_commit_after_others_removed_earlier_ones(storage: Storage) -> None:
-    """The commit succeeds, even if the table cannot be opened again after it."""
-    things = table(storage)
-    things.prepare()
-    add(storage, things, 1)
-    error = DeltaError("Kernel error: File not found: 00000000000000000006.json")
-    with mock.patch.object(delta, "DeltaTable", side_effect=error):
-        add(storage, things, 2)
-    add(storage, things, 3)
-    assert len(things.files()) == 3
-    assert values(storage) == [1, 2, 3]
-    assert things.mark() == table(storage).mark()
-
-
-def test_files_that_are_removed_while_a_log_is_read(storage: Storage) -> None:
-    """The log is listed again; a commit that does not exist has no mark."""
-    things = table(storage)
-    things.prepare()
-    add(storage, things, 1)
-    log = TableLog(storage, "things")
-    assert log.mark(99) is None
-    expected, sizes = log.files(), storage.sizes("things/_delta_log")
-    results = [*[FileNotFoundError] * 4, sizes]
-    with mock.patch.object(storage, "sizes", side_effect=results):
-        assert log.files() == expected
-
-
-def test_commits_that_are_removed_while_a_table_is_opened(storage: Storage) -> None:
-    """The table is opened again, some times; a missing table is not."""
-    table(storage).prepare()
-    problems = [DeltaError("File not found"), DeltaError("File not found")]
-
-    def opened(*arguments: Any, **named: Any) -> DeltaTable:
-        if problems:
-            raise problems.pop()
-        return DeltaTable(*arguments, **named)
-
-    with mock.patch.object(delta, "DeltaTable", opened):
-        assert table(storage).current().version() == 0
-        assert not problems
-        problems += [DeltaError("broken")] * 20
-        with pytest.raises(CatalogError, match="log of the table things cannot be read: broken"):
-            table(storage).current()
-        assert 6 < len(problems) < 10
-    with pytest.raises(TableNotFoundError):
-        CatalogTable(storage, "nothing", SCHEMA).current()
-
-
 @pytest.mark.parametrize(
     ("sizes", "merged"),
     [
@@ -142,17 +69,6 @@ def test_files_to_merge(sizes: list[int], merged: list[int]) -> None:
     """Those with at most twice the rows of all smaller ones, once there are eight."""
     files = [TableFile(str(place), 1, num_rows=size) for place, size in enumerate(sizes)]
     assert [file.num_rows for file in files_to_merge(files)] == merged
-
-
-def test_large_files_are_not_merged() -> None:
-    """They are left to themselves, so that a merge fits in memory."""
-    large = TableFile("large", 64 << 20, num_rows=1)
-    small = [TableFile(str(place), 1, num_rows=1) for place in range(7)]
-    assert files_to_merge([large, *small]) == ()
-    assert files_to_merge([large, *small, replace(small[0], path="7")]) == [
-        *small,
-        replace(small[0], path="7"),
-    ]
 
 
 def test_merged_rows_are_sorted(storage: Storage) -> None:

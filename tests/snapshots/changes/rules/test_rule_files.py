@@ -11,7 +11,6 @@ from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules.measures import RuleScope
 from snapshots.changes.rules.rule_files import (
     LARGEST_FILE,
-    lines_of,
     parse_rules,
     read_rules,
 )
@@ -27,20 +26,6 @@ from snapshots.changes.rules.rules import (
 from snapshots.errors import RulesError
 from tests.snapshots.sources.buildcache.indexes import node
 from tests.snapshots.sources.lockfiles.locks import ZLIB, lock_file
-
-
-def test_lines_by_example() -> None:
-    """The lines of rules and of their keys; what precedes the first rule has the number -1."""
-    text = "a = 1\n[[rule]]\n# b = 1\n 'c' = [\n  'd',\n]\n[[rule]] # [[rule]]\nname-of = 2"
-    assert lines_of(text, "rule") == {
-        (-1, "a"): 1,
-        (0, None): 2,
-        (0, "c"): 4,
-        (1, None): 7,
-        (1, "name-of"): 8,
-    }
-    assert lines_of("rule = [\n{},\n]\n[rules]", "rule") == {(-1, "rule"): 1, (-1, "rules"): 4}
-
 
 GOOD = """\
 # Before publishing.

@@ -1,20 +1,15 @@
 """Buckets: which requests are signed, lists of objects, and errors."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
-from snapshots.sources.locations import resolve, resolve_listed
-from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings, S3Access
-from snapshots.sources.transport import Transport
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.sources.buildcache.folders import (
     put_documents,
@@ -68,50 +63,6 @@ def test_invalid_settings(access: dict[str, Any], reason: str) -> None:
         snapshots("s3://bucket/cache", "mine", settings=replace(QUICK, s3=S3Access(**access)))
     assert caught.value.location == "s3://bucket/cache"
     assert HIDDEN not in str(caught.value)
-
-
-def test_access_from_the_environment() -> None:
-    """The variables are those of a catalog on S3; secrets are not shown."""
-    environ = {
-        "AWS_ENDPOINT_URL": "http://minio/",
-        "AWS_ALLOW_HTTP": "true",
-        "AWS_ACCESS_KEY_ID": "id",
-        "AWS_SECRET_ACCESS_KEY": HIDDEN,
-        "AWS_SESSION_TOKEN": HIDDEN,
-        "AWS_DEFAULT_REGION": "eu-west-1",
-    }
-    access = S3Access.of(environ)
-    assert (access.endpoint, access.allows_http) == ("http://minio", True)
-    assert (access.region, access.key_id) == ("eu-west-1", "id")
-    assert access.secret == access.token == HIDDEN
-    assert HIDDEN not in repr(ReadSettings(s3=access))
-    assert S3Access.of(environ | {"AWS_REGION": "us-west-2"}).region == "us-west-2"
-    assert S3Access.of({}) == S3Access()
-
-
-@pytest.mark.parametrize(
-    ("location", "listed_in", "expected"),
-    [
-        ("s3://mine/e4s", "s3://mine/list.json", "s3://mine/e4s"),
-        ("e4s", "s3://mine/lists/list.json", "s3://mine/lists/e4s"),
-        ("/e4s", "s3://mine/lists/list.json", "s3://mine/e4s"),
-        ("s3://other/e4s", "s3://mine/list.json", "https://s3.amazonaws.com/other/e4s"),
-        ("s3://mine/e4s", "https://host/list.json", "https://s3.amazonaws.com/mine/e4s"),
-        ("//other/e4s", "s3://mine/list.json", "https://other/e4s"),
-        ("s3://mine/e4s", "/srv/list.json", "s3://mine/e4s"),
-        ("S3://mine/a", "/srv/list.json", "s3://mine/a"),
-        ("s3://spack-binaries/a", "/srv/list.json", "https://binaries.spack.io/a"),
-        ("gs://mine/a", "gs://mine/list.json", "gs://mine/a"),
-        ("gs://other/a", "s3://mine/list.json", "https://storage.googleapis.com/other/a"),
-        ("az://mine/a", "/srv/list.json", "az://mine/a"),
-    ],
-)
-def test_credentials_of_buckets(location: str, listed_in: str, expected: str) -> None:
-    """Credentials are used for buckets that the user names, not for those of remote lists."""
-    settings = ReadSettings(s3=S3Access(**KEY), s3_prefixes={"open": "https://cdn/open"})
-    assert resolve_listed(location, listed_in, settings) == expected
-    if listed_in.startswith("/"):
-        assert resolve(location, settings) == expected
 
 
 def fill(emulator: Emulator, folder: Path, prefix: str) -> None:
@@ -168,54 +119,6 @@ def test_cached_documents_are_not_fetched_again(emulator: Emulator, tmp_path: Pa
     assert read() == {LIBELF, RUNTIME, WRAPPER, "b" * 32}
     assert len(fetched[2]) == 4
     assert any(path.endswith(f"{LIBELF}.spec.manifest.json") for path in fetched[2])
-
-
-def listing(*keys: str, following: str | None = None) -> bytes:
-    """Return a page of a list of objects."""
-    facts = '<ETag>"1"</ETag><Size>1</Size><LastModified>2026-01-01T00:00:00Z</LastModified>'
-    contents = "".join(f"<Contents><Key>{key}</Key>{facts}</Contents>" for key in keys)
-    more = f"<NextContinuationToken>{following}</NextContinuationToken>" if following else ""
-    truncated = "true" if following is not None else "false"
-    return (
-        '<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-        f"<IsTruncated>{truncated}</IsTruncated>"
-        f"{contents}{more}</ListBucketResult>"
-    ).encode()
-
-
-def paged(answer: Callable[[str | None], bytes]) -> Reply:
-    """Reply with the page of the request's token."""
-
-    def reply(request: Any) -> None:
-        query = parse_qs(urlsplit(request.path).query)
-        send(request, 200, answer(query.get("continuation-token", [None])[0]))
-
-    return reply
-
-
-def locations(server: Server, answer: Callable[[str | None], bytes]) -> list[str]:
-    """Return the locations in a list of a bucket."""
-    server.otherwise = paged(answer)
-    with Transport(at(server.url), Report(), [server.url]) as transport:
-        return [entry.location for entry in transport.listing("s3://bucket/a")]
-
-
-@pytest.mark.parametrize(
-    ("answer", "reason"),
-    [
-        (lambda _: listing("a/1", following="again"), "has s3://bucket/a/1 twice"),
-        (lambda token: listing(f"a/{token}", following=f"{token}1"), "more than 20 files"),
-        (lambda _: b"{}", "the request failed: "),
-    ],
-)
-def test_invalid_lists(
-    server: Server, monkeypatch: pytest.MonkeyPatch, answer: Any, reason: str
-) -> None:
-    """Endless, cyclic and invalid lists are errors with the reason."""
-    monkeypatch.setattr("snapshots.sources.transport.LISTED_MAX", 20)
-    with pytest.raises(SourceError, match=reason) as caught:
-        locations(server, answer)
-    assert caught.value.location == "s3://bucket/a"
 
 
 def refusal(code: int, name: str, **headers: str) -> Reply:

@@ -4,15 +4,13 @@ import gzip
 import hashlib
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.downloads import DocumentCache, Note, Store, StoredBody, user_file
+from snapshots.sources.downloads import Note, Store, StoredBody, user_file
 from snapshots.sources.inputs import Missing
-from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import put as write
 
 URL = "https://host/index.json"
@@ -66,10 +64,10 @@ def test_damaged_entries(tmp_path: Path) -> None:
     original = file.read_bytes()
     other = b'{"url": 1}\n' + DATA
     damaged = [other + hashlib.sha256(other).digest()]
-    for position in range(len(original)):
+    for place in (0, len(original) // 2, len(original) - 1):
         damaged += [
-            original[:position],
-            original[:position] + bytes([original[position] ^ 1]) + original[position + 1 :],
+            original[:place],
+            original[:place] + bytes([original[place] ^ 1]) + original[place + 1 :],
         ]
     for data in damaged:
         file.write_bytes(data)
@@ -88,35 +86,6 @@ def test_least_recently_used_entries_are_evicted(tmp_path: Path) -> None:
     put(store, "d")
     body = {key: content(store.find(key, URL)) for key in "abcd"}
     assert body == {"a": DATA, "b": None, "c": DATA, "d": DATA}
-
-
-def test_missing_folder(tmp_path: Path) -> None:
-    """The error names the body and the folder."""
-    with pytest.raises(SourceError, match=rf"^{URL}: cannot be stored in .*gone: No such file"):
-        Store(tmp_path / "gone", 1000).keep("key", NOTE, [DATA])
-
-
-# -- cached documents
-
-
-def documents_in(folder: Path | None, bound: int = 1000) -> DocumentCache:
-    """Open the cached documents of a folder."""
-    return DocumentCache(folder, bound, Report())
-
-
-def test_documents_are_written_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A killed run loses at most its last batch, a failed one nothing."""
-    monkeypatch.setattr("snapshots.sources.downloads.BATCH", 2)
-    with documents_in(tmp_path) as documents:
-        for number in range(3):
-            documents.keep(str(number), b"text")
-        with documents_in(tmp_path) as others:
-            assert [others.find(str(number)) for number in range(3)] == [b"text", b"text", None]
-    with suppress(SourceError), documents_in(tmp_path) as documents:
-        documents.keep("3", b"text")
-        raise SourceError(URL, "the connection failed")
-    with documents_in(tmp_path) as documents:
-        assert documents.find("3") == b"text"
 
 
 # -- bodies: decompressed within a limit, and checked

@@ -23,7 +23,6 @@ from snapshots.sources.buildcache.layouts import (
     parse_manifest,
     read_packages,
 )
-from snapshots.sources.inputs import Missing
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
@@ -55,9 +54,7 @@ from tests.snapshots.sources.buildcache.indexes import (
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
-    content,
     document,
-    status,
 )
 from tests.snapshots.sources.readings import by_hash, snapshots
 
@@ -114,34 +111,6 @@ def test_checksum_of_layout_3(tmp_path: Path) -> None:
         load(str(tmp_path))
 
 
-@pytest.mark.parametrize("compression", ["gzip", "none"])
-def test_all_readable_indexes(tmp_path: Path, compression: str) -> None:
-    """All supported versions of a manifest are read, the newest first."""
-    entries = []
-    for version in (8, 9, 10):
-        index = f"version {version}".encode()
-        data = gzip.compress(index) if compression == "gzip" else index
-        media_type = f"application/vnd.spack.db.v{version}+json"
-        entries.append(put_blob(tmp_path, data, media_type, compression=compression))
-    file = tmp_path / LAYOUT_3_INDEX
-    put(file, text(manifest(*entries)))
-    with Transport(ReadSettings(), Report(), []) as transport:
-        fetched = fetch(locate(str(tmp_path), transport), transport)
-        of_both = fetched.load(transport)
-        assert of_both[0] == b"version 9"
-        assert [index.load(transport)[0] for index in fetched.older] == [b"version 8"]
-    put(file, text(manifest(entries[1])))
-    of_one = load(str(tmp_path))
-    assert of_one[0] == b"version 9"
-    assert of_one[1] != of_both[1]
-    put(file, text(manifest(entries[2])))
-    with pytest.raises(SourceError, match=r"from 5 to 9 .*found: 10\); newer ones need a newer"):
-        load(str(tmp_path))
-    put(file, text(manifest(blob())))
-    with pytest.raises(SourceError, match=r"found: none\)$"):
-        load(str(tmp_path))
-
-
 def test_signed_index(tmp_path: Path) -> None:
     """A signed manifest is read, not an index of layout 2; one warning says it is not verified."""
     put_layout_2(tmp_path, b"old")
@@ -170,21 +139,6 @@ def test_no_build_cache(tmp_path: Path, location: str, reason: str) -> None:
         put(tmp_path / "index.manifest.json", text(manifest(blob())))
     with pytest.raises(SourceError, match=reason):
         load(location.format(tmp=tmp_path))
-
-
-def test_no_build_cache_over_http(server: Server) -> None:
-    """The error distinguishes a URL without a cache from a server that fails."""
-    with pytest.raises(SourceError, match="has no build cache"):
-        load(server.url)
-    with pytest.raises(Missing, match="HTTP 404"):
-        load(server.at("/index.json"))
-    server["/v3/layout.json"] = content(b"{}")
-    reason = "layout 3 without an index, and HTTP lists no specs; .* s3:// .*update-index'"
-    with pytest.raises(SourceError, match=reason):
-        load(server.url)
-    server[f"/{LAYOUT_3_INDEX}"] = status(500)
-    with pytest.raises(SourceError, match="HTTP 500"):
-        load(server.url)
 
 
 # -- manifests: parsing, and signed documents
@@ -355,29 +309,6 @@ def test_missing_manifests(server: Server) -> None:
     count = "2 of 3 sizes stay unknown, as their manifests are missing"
     assert warning.startswith(f"{count}; the first: {first}: HTTP 404")
     assert steps == [("reading sizes", done, 3) for done in range(4)]
-
-
-def test_caches_without_sizes(tmp_path: Path) -> None:
-    """One warning says that only caches of layout 3 state sizes."""
-    report = Report()
-    with Transport(ReadSettings(), report, []) as transport:
-        specs_by_cache = {None: some_specs("a"), BuildCache(2, str(tmp_path)): some_specs("bc")}
-        assert read_packages(specs_by_cache, transport) == {}
-    assert report.warnings == ["3 sizes stay unknown: only a build cache of layout 3 states them"]
-
-
-@pytest.mark.parametrize("path", ["cache/documents.sqlite3", "cache"])
-def test_unusable_cache(server: Server, tmp_path: Path, path: str) -> None:
-    """Sizes are read without the cache, with one warning that names the file."""
-    put(tmp_path / path, b"no database" * 1000)
-    folder = tmp_path / "cache"
-    serve(server, a_spec())
-    report = Report()
-    assert packages(server.url, [a_spec()], folder, report) == {a_spec().hash: PACKAGE}
-    (warning,) = report.warnings
-    assert warning.startswith(
-        f"{folder}/documents.sqlite3: cannot store documents; delete it if it is damaged: "
-    )
 
 
 @pytest.mark.parametrize("is_signed", [False, True])

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
-from snapshots.sources.buildcache.oci import challenges, repository_at, tag_of
+from snapshots.sources.buildcache.oci import challenges, repository_at
 from snapshots.sources.buildcache.reader import is_recognized
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login
@@ -27,10 +27,8 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Server,
     content,
     document,
-    send,
     serving,
     status,
-    unmeasured,
 )
 from tests.snapshots.sources.buildcache.registries import (
     IMAGES,
@@ -83,32 +81,6 @@ def test_invalid_locations(location: str, reason: str) -> None:
     with pytest.raises(SourceError, match=reason) as error:
         snapshots(location, "mysite")
     assert "secret" not in str(error.value)
-
-
-def page(tags: list[str] | None, following: str | None) -> Any:
-    """Reply with a page of tags, and a link to the next page."""
-    body = json.dumps({"name": "site/cache", "tags": tags}).encode()
-    return unmeasured(body, **({"Link": f'<{following}>; rel="next"'} if following else {}))
-
-
-@pytest.mark.parametrize(
-    ("tags", "link", "reason"),
-    [
-        ([], TAGS, "does not stop paging: 0 tags on 21 pages; the registry is at fault"),
-        ([], "http://127.0.0.1:9/v2/site/cache/tags/list", "leads to another host for more tags"),
-        ([], "http://[", "next page that is not a URL"),
-        (["latest"], None, r"has no build cache: neither index\.spack nor a tag of a spec"),
-        (None, None, r"has no build cache: neither index\.spack nor a tag of a spec"),
-    ],
-)
-def test_invalid_tags(
-    server: Server, tags: list[str] | None, link: str | None, reason: str
-) -> None:
-    """Cyclic links end, links to other hosts are not followed, and other images are no cache."""
-    location = serve(server, "site/cache", IMAGES)
-    server[TAGS] = page(tags, link)
-    with pytest.raises(SourceError, match=reason):
-        snapshots(location, "mysite")
 
 
 def test_missing_repository(server: Server) -> None:
@@ -176,38 +148,6 @@ def test_image_index_of_one_image(server: Server) -> None:
     server["/v2/site/cache/manifests/index.spack"] = document({"manifests": [descriptor(nested)]})
     with pytest.raises(SourceError, match="is an image index in an image index"):
         snapshots(location, "mysite")
-
-
-@pytest.mark.parametrize(
-    ("manifest", "reason"),
-    [
-        (json.loads(IMAGES[1].manifest), "is published as that of"),
-        ({"layers": [descriptor(b"")]}, "config: names no config with the spec"),
-        ({"config": descriptor(b"")}, "layers: names no layer with the binary"),
-        ({"config": descriptor(b"?"), "layers": [descriptor(b"")]}, "names the blob .*: HTTP 404"),
-    ],
-)
-def test_invalid_images(server: Server, manifest: dict[str, Any], reason: str) -> None:
-    """The error names the image by its tag."""
-    tag = IMAGES[0].tag
-    location = serve(server, "site/cache", IMAGES)
-    server[f"/v2/site/cache/blobs/{digest_of(b'')}"] = content(b"")
-    server[f"/v2/site/cache/manifests/{tag}"] = document(manifest)
-    with pytest.raises(SourceError, match=rf"/v2/site/cache/(manifests/{tag}|blobs).*{reason}"):
-        snapshots(location, "mysite")
-
-
-@pytest.mark.parametrize(
-    ("name", "version", "tag"),
-    [
-        ("zlib", "1.3.1", f"zlib-1.3.1-{LIBELF}.spack"),
-        ("zlib", "git.abc=1:2+x", f"zlib-git.abc_1_2_x-{LIBELF}.spack"),
-        ("a" * 64, "9" * 90, f"{'a' * 64}{'9' * 25}-{LIBELF}.spack"),
-    ],
-)
-def test_tags_of_specs(name: str, version: str, tag: str) -> None:
-    """Other characters are replaced, and long tags are shortened in the middle."""
-    assert tag_of(name, version, LIBELF) == tag
 
 
 # -- logins and tokens
@@ -285,41 +225,6 @@ def test_password(server: Server, location: str) -> None:
     assert len(server.requests) == num_requests + 3
 
 
-@pytest.mark.parametrize("headers", [{}, {"WWW_Authenticate": 'Digest realm="x"'}])
-def test_unsupported_authentication(server: Server, headers: dict[str, str]) -> None:
-    """The scheme is named in the error, and no login is sent."""
-    location = serve(server, "site/cache", [])
-    server["/v2/site/cache/manifests/index.spack"] = status(401, **headers)
-    way = "digest" if headers else "none"
-    with pytest.raises(SourceError, match=f"a way that cachelog does not know: '{way}'"):
-        snapshots(location, "mysite", settings=WITH_LOGIN)
-    assert authorizations(server) == [None]
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (document({}), "issued no token"),
-        (document({"token": "a\r\nX: y"}), "issued no token"),
-        (status(404), "HTTP 404"),
-        (lambda request: send(request, 503), "HTTP 503 .*try again later"),
-        (document({"access_token": "token-x"}), None),
-    ],
-)
-def test_responses_of_realms(
-    server: Server, location: str, reply: Reply, reason: str | None
-) -> None:
-    """A token is in one of two keys; other responses are errors of the realm."""
-    Tokens(server).guard("site/cache")
-    for path in [path for path in server.replies if path.startswith("/token")]:
-        server[path] = reply
-    if reason is None:
-        assert snapshots(location, "mysite")
-        return
-    with pytest.raises(SourceError, match=rf"/token\?.*{reason}"):
-        snapshots(location, "mysite")
-
-
 @pytest.mark.parametrize(
     "realm", ["http://other.example/token", "/token", "https://u:p@a.example/"]
 )
@@ -347,18 +252,6 @@ def test_other_host_gets_no_credentials(server: Server, location: str) -> None:
             snapshots(location, "mysite", settings=WITH_LOGIN)
         assert authorizations(storage) == [None, None]
         assert storage.requests == ["GET /blob"] * 2
-
-
-def test_refused_access(server: Server, location: str) -> None:
-    """The error names the host and the variables, after a limited number of requests."""
-    host = server.url.removeprefix("http://")
-    assert snapshots(location, "mysite")
-    remedy = "set CACHELOG_OCI_USER and CACHELOG_OCI_PASSWORD"
-    for tokens, num_issued in ((Tokens(server, uses=0), 2), (Tokens(server, login=BASIC), 0)):
-        tokens.guard("site/cache")
-        with pytest.raises(SourceError, match=rf"{host} has no .* public: {remedy}"):
-            snapshots(location, "mysite")
-        assert len(tokens.queries) == num_issued
 
 
 def test_login_is_never_shown(server: Server, location: str) -> None:

@@ -15,7 +15,6 @@ from snapshots.errors import SourceError
 from snapshots.models import ProofCounts, UnprovenReason
 from snapshots.sources.buildcache.database import (
     IndexSpecs,
-    SpecDocuments,
     decode,
     unproven_reason,
 )
@@ -24,7 +23,7 @@ from snapshots.sources.settings import ReadSettings
 from tests import real_data
 from tests.snapshots.changes.states import compare
 from tests.snapshots.sources.buildcache import rehashing
-from tests.snapshots.sources.buildcache.indexes import edge, entry, node, spec_document
+from tests.snapshots.sources.buildcache.indexes import edge, entry, node
 from tests.snapshots.sources.readings import snapshots
 
 REAL = sorted((real_data.folder() / "spack-history").glob("*/*/index.json"))
@@ -134,29 +133,11 @@ def test_unproven_hashes(more: dict[str, Any], version: str, reason: UnprovenRea
     assert read(index(right, version=version)).unproven == {right["hash"]: None}
 
 
-def test_newer_format() -> None:
-    """A newer format is unsupported, not forged."""
-    newer = node("zlib", "b" * 32, annotations={"original_specfile_version": 7})
-    with pytest.raises(SourceError, match="7 is not a format of specs that can be read") as caught:
-        read(index(newer, version="9"))
-    assert caught.value.key == f"installs.{'b' * 32}.spec.annotations.original_specfile_version"
-
-
 def test_texts_beyond_ascii() -> None:
     """Spack hashes them as escapes, in either spelling of the file."""
     right = hashed("zlib", parameters={"flavor": "süß"})
     text = json.dumps(right, ensure_ascii=False).encode()
     assert unproven_reason(text, right["hash"], 5, "index.json", "installs") is None
-
-
-def test_invalid_text_in_an_unknown_key() -> None:
-    """The error names the entry."""
-    text = b'{"installs":{"%s":{"in_buildcache":true,"spec":%s}},"version":"8"}'
-    spec = json.dumps(node("zlib", "b" * 32)).encode().replace(b'"zlib"', b'"zlib","odd":"\xff"', 1)
-    data = b'{"database":%s}' % (text % (b"b" * 32, spec))
-    with pytest.raises(SourceError, match="is not valid JSON") as caught:
-        decode(data, "index.json", Report())
-    assert caught.value.key == f"installs.{'b' * 32}"
 
 
 def test_proof_by_one_of_several_indexes(tmp_path: Path) -> None:
@@ -187,25 +168,6 @@ def test_described_anew(written: dict[str, Any], again: dict[str, Any]) -> None:
     assert read(index(node)).unproven == {node["hash"]: UnprovenReason.REWRITTEN}
 
 
-def test_other_values() -> None:
-    """Values that no order explains are forged, but cannot be told if they are many."""
-    node = hashed("zlib", arch=GENERIC, parameters={"cflags": ["-O2", "-g"]})
-    with pytest.raises(SourceError, match="damaged or forged"):
-        read(index(node | {"parameters": {"cflags": ["-O3", "-g"]}}))
-    many = node | {"parameters": {"cflags": list("abcdefg")}}
-    assert read(index(many)).unproven == {node["hash"]: UnprovenReason.REWRITTEN}
-
-
-@pytest.mark.parametrize(
-    "arch", [None, 7, {}, {"target": 7}], ids=["none", "number", "empty", "number as target"]
-)
-def test_forged_text_of_another_form(arch: Any) -> None:
-    """A node of another hash and without an architecture of the right form is refused."""
-    node = hashed("zlib", arch=GENERIC) | {"arch": arch, "parameters": 7}
-    with pytest.raises(SourceError, match="installs"):
-        read(index(node))
-
-
 CONTRADICTIONS: dict[str, dict[str, Any]] = {
     "version": {"version": "6.6.6"},
     "variants": {"parameters": {"pic": False}},
@@ -227,33 +189,6 @@ def test_contradiction_in_another_stack(fact: str, order: int, tmp_path: Path) -
     with pytest.raises(SourceError, match=f"its {fact} contradicts another record") as caught:
         snapshots(tmp_path / "list.json", settings=PROVING)
     assert caught.value.key == f"installs.{node['hash']}"
-
-
-@pytest.mark.parametrize("fact", CONTRADICTIONS)
-def test_contradiction_in_an_older_index(fact: str) -> None:
-    """A rewritten node that contradicts the same hash in the cache's older index is left out."""
-    node = hashed("cmake", arch=SKYLAKE)
-    forged = node | {"arch": {**GENERIC, "target": "skylake"}} | CONTRADICTIONS[fact]
-    text, older = (json.dumps(index(spec)).encode() for spec in (node, forged))
-    report = Report(skip_bad=True)
-    specs = decode(text, "index.json", report, older=[older])
-    assert [error.reason.partition(" contra")[0] for error in report.skipped] == [f"its {fact}"]
-    assert specs.in_cache[node["hash"]].version == "1.0"
-    assert specs.unproven == {node["hash"]: None}
-
-
-@pytest.mark.parametrize("fact", CONTRADICTIONS)
-def test_contradiction_in_another_document(fact: str) -> None:
-    """A rewritten node in the document of another spec that contradicts its own is forged."""
-    zlib = hashed("zlib", arch=SKYLAKE)
-    forged = zlib | {"arch": {**GENERIC, "target": "skylake"}} | CONTRADICTIONS[fact]
-    cmake = hashed("cmake", dependencies=[edge("zlib", zlib["hash"], ["link"], [])])
-    documents = SpecDocuments("v3", Report())
-    documents.add(zlib["hash"], json.dumps(spec_document(zlib)).encode(), "zlib.json")
-    with pytest.raises(SourceError, match=f"its {fact} contradicts another record") as caught:
-        documents.add(cmake["hash"], json.dumps(spec_document(cmake, forged)).encode(), "c.json")
-    assert caught.value.location == "c.json"
-    assert caught.value.key == "spec.nodes[1]"
 
 
 @pytest.mark.parametrize(

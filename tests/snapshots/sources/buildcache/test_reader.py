@@ -44,20 +44,6 @@ from tests.snapshots.sources.readings import QUICK, by_hash, read_locations, sna
 # -- one index, one build cache
 
 
-def test_index_of_bad_entries(tmp_path: Path) -> None:
-    """An index of bad entries publishes nothing; one without entries does."""
-    bad = small_database()
-    for install in bad["database"]["installs"].values():
-        install["spec"]["version"] = ""
-    file = put(tmp_path / "index.json", text(bad))
-    report = Report(skip_bad=True)
-    assert snapshots(file, "mine", report=report) == []
-    assert len(report.skipped) == 3
-    put(file, text(database()))
-    (snapshot,) = snapshots(file, "mine")
-    assert len(snapshot.content) == 0
-
-
 def test_bad_index_is_not_cached(server: Server, tmp_path: Path) -> None:
     """A truncated index is fetched again by the next run, even with the same ETag."""
     settings = replace(QUICK, cache_dir=tmp_path)
@@ -361,22 +347,6 @@ def test_specs_that_are_not_installed(tmp_path: Path) -> None:
     assert by_hash(snapshot).keys() == {LIBELF, WRAPPER, GCC}
     (outside,) = snapshot.content.outside.specs
     assert (outside.hash, outside.explicit, outside.installed_at) == (RUNTIME, None, None)
-
-
-def test_unknown_facts_of_an_installation(tmp_path: Path) -> None:
-    """Missing keys and null are unknown facts; an index with in_buildcache has none."""
-    database = installation({LIBELF: {"installation_time": None, "explicit": None}})
-    for key in ("installation_time", "explicit"):
-        del database["database"]["installs"][WRAPPER][key]
-    specs = by_hash(read_tree(tmp_path, database))
-    cached = small_database()
-    for install in cached["database"]["installs"].values():
-        install |= {"explicit": True, "installation_time": 1.0, "installed": True}
-    (snapshot,) = snapshots(put(tmp_path / "index.json", text(cached)), "mysite")
-    assert snapshot.source.kind == "index"
-    assert GCC not in by_hash(snapshot)
-    for spec in (specs[LIBELF], specs[WRAPPER], *snapshot.content.specs()):
-        assert (spec.explicit, spec.installed_at) == (None, None)
 
 
 # -- views: smaller indexes next to the complete one

@@ -12,7 +12,6 @@ from snapshots.sources.buildcache.database import IndexSpecs, SpecDocuments, dec
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import (
-    FLAGS,
     GCC,
     LIBELF,
     RUNTIME,
@@ -262,104 +261,6 @@ def test_invalid_index(text: bytes, reason: str) -> None:
     assert reason in caught.value.reason
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "below"),
-    [
-        (b'"package_hash"', b'"\xff": 1, "package_hash"', ""),
-        (b'"vendor": "Apple"', b'"vendor": "\xe5"', None),
-        (b'"platform": "test"', b'"\xe5": 1, "platform": "test"', ".arch"),
-        (b'"build_system"', b'"\xe5": 1, "build_system"', ".parameters"),
-        (b'"deptypes"', b'"\xe5": 1, "deptypes"', ".dependencies[0]"),
-        (b'"/path"', b'"/path", "extra_attributes": {"a": "\xe5"}', ".external.extra_attributes"),
-        (b'"original_specfile_version": 5', b'"\xe5": 1', ""),
-    ],
-)
-def test_parts_that_are_not_json(before: bytes, after: bytes, below: str | None) -> None:
-    """A key or attribute that is no UTF-8 is an error that names its place.
-
-    Of the description of a target, only a checksum is kept.
-    """
-    spec = node("a", LIBELF, dependencies=[edge("b", RUNTIME, ["link"], [])])
-    spec["external"] = {"path": "/path"}
-    data = json.dumps(database(spec)).encode().replace(before, after)
-    report = Report(skip_bad=True)
-    specs = decode(data, "index.json", report, proof=False)
-    if below is None:
-        assert any(
-            part.startswith('target="sha256:') for part in specs.in_cache[LIBELF].spelling or ()
-        )
-        return
-    (error,) = report.skipped
-    assert error.key == f"installs.{LIBELF}.spec{below}"
-    assert "is not valid JSON" in error.reason
-
-
-@pytest.mark.parametrize("value", ["a\u3164b", "a\nb", "x" * 5_000])
-def test_illegible_attributes_of_externals(value: str) -> None:
-    """Attributes that would not be shown as they are, or are long, are told by a checksum."""
-    more = {"path": "/path", "extra_attributes": {"compilers": {"c": "/usr/bin/gcc"}, "x": value}}
-    shown, hidden = only(node("a", LIBELF, external=more)).external_attributes or ()
-    assert shown == "compilers.c=/usr/bin/gcc"
-    assert hidden.startswith("sha256:")
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-@pytest.mark.parametrize(
-    ("more", "parts"),
-    [
-        ({}, ()),
-        ({"hash": None}, ()),
-        ({"annotations": {"original_specfile_version": 4, "compiler": "gcc@=10.2.1"}}, ()),
-        ({"compiler": {"name": "gcc", "version": "10.2.1"}, "annotations": None}, ("keys",)),
-        ({"dependencies": []}, ("keys", "dependencies")),
-        ({"other": 1}, ("other",)),
-        ({"annotations": {"other": 1}}, ("annotations",)),
-        ({"parameters": {**FLAGS, "build_system": "generic"}}, ("parameters",)),
-        ({"parameters": dict(sorted({"z": "1", **FLAGS}.items()))}, ()),
-        ({"parameters": {"z": ["1"], "a": True, **FLAGS}}, ("parameters", "parameters.z")),
-        ({"parameters": {"z": "1,2", **FLAGS}}, ("parameters.z",)),
-        ({"parameters": {"z": "1"}}, ("parameters",)),
-    ],
-)
-def test_unusual_parts(more: dict[str, Any], parts: tuple[str, ...], indent: int | None) -> None:
-    """What Spack does not write by itself is kept by part; white space between is nothing."""
-    installs = {LIBELF: {"spec": node("a", LIBELF, **more), "in_buildcache": True}}
-    value = {"database": {"version": "8", "installs": installs}}
-    data = json.dumps(value, indent=indent, separators=(",", ":")).encode()
-    spelling = decode(data, "index.json", Report(), proof=False).in_cache[LIBELF].spelling or ()
-    assert sorted(part.partition("=")[0] for part in spelling) == sorted((*parts, "target"))
-
-
-def entries(*texts: str) -> bytes:
-    """Return an index with these texts as entries."""
-    head = '{"database": {"version": "8", "installs": {'
-    return f"{head}{', '.join(texts)}}}}}}}".encode()
-
-
-NODE = json.dumps(node("libelf", LIBELF))
-ENTRY = f'"{LIBELF}": {{"spec": {NODE}, "in_buildcache": true}}'
-OTHER = f'"{GCC}": {{"spec": {json.dumps(node("gcc", GCC))}, "in_buildcache": true}}'
-INSTALLED = ENTRY.replace('"in_buildcache"', '"explicit": false, "installed"')
-
-
-@pytest.mark.parametrize(
-    ("texts", "key"),
-    [
-        ([ENTRY, OTHER, ENTRY], LIBELF),
-        ([ENTRY, ENTRY.replace('"in_buildcache"', '"in\\u005fbuildcache"')], LIBELF),
-        ([f'"{LIBELF}": {{"spec": {NODE}, "spec": {NODE}, "in_buildcache": true}}'], "spec"),
-        ([ENTRY.replace("true", 'true, "in_buildcache" : false')], "in_buildcache"),
-        ([ENTRY, OTHER.replace('"10.2.1"', "3").replace('"version"', '"x"'), ENTRY], LIBELF),
-        ([INSTALLED.replace("false", 'false, "explicit": true')], "explicit"),
-    ],
-)
-def test_repeated_key(texts: list[str], key: str) -> None:
-    """A repeated entry, or a repeated key of an entry, is an error."""
-    with pytest.raises(SourceError) as caught:
-        decode(entries(*texts), "index.json", Report(skip_bad=True))
-    assert caught.value.reason == f"has the key '{key}' twice in one object"
-
-
 def test_many_dependencies() -> None:
     """A spec has a limited number of dependencies: a million would take minutes and gigabytes."""
     many = [edge("gcc", GCC, ["build"], [])] * 1_001
@@ -418,29 +319,3 @@ def test_own_document_of_a_node() -> None:
         assert specs.in_cache[LIBELF].package_hash == new["package_hash"]
     outside = put_together({RUNTIME: documents[RUNTIME]}).outside
     assert outside[LIBELF].package_hash is None
-
-
-_GOOD = node("libelf", LIBELF)
-_NO_HASH = node("gcc", GCC) | {"hash": None}
-_NO_NAME = node("gcc", GCC) | {"name": 1}
-
-
-@pytest.mark.parametrize(
-    ("document", "key", "reason"),
-    [
-        (spec_document(_GOOD, version=7), "spec._meta.version", "7 is not a format .* 2 to 6"),
-        (spec_document(_GOOD, version=1), "spec._meta.version", "1 is not a format"),
-        (spec_document(), "spec.nodes[0].hash", "is nothing, but the document"),
-        (spec_document(node("gcc", GCC)), "spec.nodes[0].hash", f"is '{GCC}', but .*{LIBELF}"),
-        (spec_document(_GOOD, _NO_HASH), "spec.nodes[1].hash", "is missing"),
-        (spec_document(_GOOD, _NO_NAME), "spec.nodes[1].name", "expected `str`"),
-        (database(_GOOD), "spec", "is missing"),
-    ],
-)
-def test_invalid_documents(document: Any, key: str, reason: str) -> None:
-    """The error has the document's location, and the document adds nothing."""
-    together = SpecDocuments("cache", Report(), proof=False)
-    with pytest.raises(SourceError, match=reason) as caught:
-        together.add(LIBELF, json.dumps(document).encode(), "cache/one.json")
-    assert (caught.value.location, caught.value.key) == ("cache/one.json", key)
-    assert together.specs() == IndexSpecs({}, {}, {})

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from msgspec.structs import replace
 
 from snapshots.contents import Snapshot
@@ -24,8 +23,6 @@ HDF5 = "_cache/develop/hdf5/specs.md"
 FIRST = datetime(2025, 3, 3, 6, tzinfo=UTC)
 """A Monday."""
 
-OLD_PAGE = b"---\ntitle: zlib\ncategory: package\nspec_files:\n- a\nspec_names:\n- zlib@1\n---\n"
-"""A page in the layout of 2022."""
 
 _ROLES = ("AUTHOR", "COMMITTER")
 _FACTS = ("NAME", "EMAIL")
@@ -89,15 +86,6 @@ def read_at(location: str, cache_dir: Path | None = None) -> Iterator[Snapshot]:
     """Read all snapshots of a repository, whose clone is stored in a folder."""
     settings = ReadSettings(cache_dir=cache_dir)
     return read(location, history=History(), settings=settings, report=Report())
-
-
-def program(folder: Path, monkeypatch: pytest.MonkeyPatch, *lines: str, mode: int = 0o755) -> None:
-    """Replace git by a script."""
-    script = folder / "bin" / "git"
-    script.parent.mkdir()
-    script.write_text("\n".join(("#!/bin/sh", *lines, "")))
-    script.chmod(mode)
-    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
 
 
 def history_of(snapshots: Iterable[Snapshot]) -> History:

@@ -1,11 +1,7 @@
 """Repositories of every form are found, cloned and read."""
 
-import os
-import subprocess
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,10 +9,8 @@ from snapshots.errors import CachelogError, InvalidArgument, SourceError
 from snapshots.sources.git.clones import open_repository
 from snapshots.sources.settings import ReadSettings
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
-    Reply,
     Server,
     content,
-    send,
     serving,
     silence,
     status,
@@ -46,51 +40,6 @@ def test_clones_are_updated(repository: Repository, tmp_path: Path) -> None:
     states = read_at(url, tmp_path)
     assert list(map(labels, states)) == [specs(zlib="a"), specs(zlib="b")]
     assert len(list((tmp_path / "clones").iterdir())) == 1
-
-
-@pytest.mark.parametrize("form", ["own", "bare", "worktree"])
-def test_repository_of_another_user(
-    repository: Repository, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Git itself treats it as unsafe; no setting of the user changes that."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    folder = repository.folder if form == "own" else tmp_path / form
-    if form == "bare":
-        repository.git("clone", "--quiet", "--bare", ".", str(folder))
-    elif form == "worktree":
-        repository.git("worktree", "add", "--quiet", str(folder))
-    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    refused = ["git", "-C", str(folder), "rev-parse", "HEAD"]
-    assert b"dubious ownership" in subprocess.run(refused, capture_output=True).stderr
-    (state,) = read_at(str(folder))
-    assert labels(state) == specs(zlib="a")
-
-
-@pytest.mark.parametrize(
-    ("name", "is_missing", "reason"),
-    [
-        (f"HEAD:{ZLIB}", True, rf"^[0-9a-f]{{12}}:{ZLIB}.*[0-9a-f]{{40}}"),
-        (f"HEAD:{ZLIB}", False, "git says: "),
-        ("HEAD:_cache/develop", True, r"git says: .+"),
-    ],
-    ids=["missing page", "damaged page", "missing tree"],
-)
-def test_damaged_repository(
-    repository: Repository, name: str, is_missing: bool, reason: str
-) -> None:
-    """A missing page is named with its commit; for other damage git's message is shown."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    repository.commit({ZLIB: page("zlib", "b")})
-    oid = repository.git("rev-parse", name)
-    file = repository.folder / ".git/objects" / oid[:2] / oid[2:]
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    file.unlink()
-    if not is_missing:
-        file.write_bytes(data)
-    with pytest.raises(SourceError, match=reason):
-        repository.read()
 
 
 @pytest.mark.parametrize(
@@ -139,45 +88,6 @@ def test_invalid_locations(
     Repository(tmp_path / "empty")
     opened = open_repository(location.format(tmp=tmp_path), ReadSettings(cache_dir=tmp_path))
     with pytest.raises(kind, match=reason), opened:
-        pass
-
-
-@pytest.mark.parametrize(
-    ("location", "shown"),
-    [
-        ("http://me:secret@127.0.0.1:9/pages.git", "http://127.0.0.1:9/pages.git"),
-        ("me@host.example:pages", "me@host.example:pages"),
-        ("ssh://me:secret@host.example/pages", "ssh://me@host.example/pages"),
-        ("git://me:secret@host.example/pages", "git://host.example/pages"),
-    ],
-)
-def test_shown_urls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str, shown: str
-) -> None:
-    """The user of ssh is part of the location, a password is not."""
-    monkeypatch.setenv("GIT_SSH_COMMAND", "echo secret >&2; false")
-    monkeypatch.setenv("GIT_PROXY_COMMAND", "false")
-    opened = open_repository(location, ReadSettings(cache_dir=tmp_path))
-    with pytest.raises(SourceError) as caught, opened:
-        pass
-    assert caught.value.location == shown
-    assert "me:secret" not in str(caught.value)
-    assert "secret" not in " ".join(path.name for path in tmp_path.rglob("*"))
-
-
-@pytest.mark.parametrize(
-    ("has_folder", "reason"),
-    [
-        (False, "no folder is given for its clone"),
-        (True, r"clones: .*/clones.*: (File exists|Not a dir)"),
-    ],
-)
-def test_folder_of_clones(tmp_path: Path, has_folder: bool, reason: str) -> None:
-    """A URL needs a folder for its clone; without one nothing is fetched."""
-    (tmp_path / "clones").write_bytes(b"")
-    settings = ReadSettings(cache_dir=tmp_path if has_folder else None)
-    opened = open_repository("https://example.org/pages.git", settings)
-    with pytest.raises(InvalidArgument, match=reason), opened:
         pass
 
 
@@ -234,50 +144,3 @@ def test_deadline_of_a_repository(server: Server, tmp_path: Path) -> None:
     opened = open_repository(server.at("/old"), settings)
     with pytest.raises(SourceError, match=r"longer than 0\.3 s"), opened:
         pass
-
-
-# -- git's own protocol over HTTP
-
-
-class Repositories(dict[str, Reply]):
-    """Replies for the repositories in a folder, from git's own CGI program."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.folder = folder
-
-    def get(self, path: str, _: Any = None) -> Reply:
-        """Return the reply for a path, without its query."""
-        return super().get(path.partition("?")[0], self._answer)
-
-    def _answer(self, request: BaseHTTPRequestHandler) -> None:
-        parts = urlsplit(request.path)
-        body = request.rfile.read(int(request.headers.get("Content-Length") or 0))
-        environment = os.environ | {
-            "GIT_PROJECT_ROOT": str(self.folder),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
-            "REQUEST_METHOD": request.command,
-            "PATH_INFO": parts.path,
-            "QUERY_STRING": parts.query,
-            "CONTENT_TYPE": request.headers.get("Content-Type", ""),
-            "CONTENT_LENGTH": str(len(body)),
-            "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
-        }
-        done = subprocess.run(
-            ["git", "http-backend"], env=environment, input=body, capture_output=True, check=True
-        )
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-        code = int(headers.pop("Status", "200").split()[0])
-        send(request, code, content, headers | {"Content-Length": str(len(content))})
-
-
-@pytest.fixture
-def backend(repository: Repository, tmp_path: Path, server: Server) -> Server:
-    """Serve a repository of two states at /pages.git."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    repository.commit({ZLIB: page("zlib", "b")})
-    repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "served" / "pages.git"))
-    server.replies = Repositories(tmp_path / "served")
-    return server

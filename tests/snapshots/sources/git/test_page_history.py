@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from snapshots.contents import Snapshot
 from snapshots.errors import SourceError
 from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.reports import Report
-from tests.snapshots.factories import hash_of
 from tests.snapshots.sources.git.repositories import (
     FIRST,
     HDF5,
-    OLD_PAGE,
     ZLIB,
     Repository,
     history_of,
@@ -130,29 +127,6 @@ def test_removed_pages_and_tags(repository: Repository) -> None:
     assert report.warnings == [f"develop: commit {removal[:12]} leaves no spec; nothing published"]
 
 
-def test_pages_replaced_by_links(repository: Repository) -> None:
-    """Links, submodules and folders are not pages, even at the path of a page."""
-    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b")})
-    (repository.folder / ZLIB).unlink()
-    (repository.folder / ZLIB).symlink_to("../hdf5/specs.md")
-    module = f"160000,{repository.hashes[0]},_cache/develop/module.md"
-    repository.git("update-index", "--add", "--cacheinfo", module)
-    repository.git("add", ZLIB)
-    repository.git("commit", "--quiet", "--message", "A link")
-    assert labels(repository.read()[-1]) == specs(hdf5="b")
-
-
-def test_commits_out_of_order(repository: Repository) -> None:
-    """Commits keep their dates; one dated before its parent is a warning."""
-    repository.commit({ZLIB: page("zlib", "a")}, FIRST)
-    early = repository.commit({ZLIB: page("zlib", "b")}, FIRST - timedelta(days=1))
-    report = Report()
-    states = repository.read(report=report)
-    assert [snapshot.taken_at for snapshot in states] == [FIRST, FIRST - timedelta(days=1)]
-    assert len(report.warnings) == 1
-    assert early[:12] in report.warnings[0]
-
-
 # -- bad pages
 
 
@@ -178,64 +152,6 @@ def test_skipped_bad_page(repository: Repository) -> None:
     with pytest.raises(SourceError, match="does not begin") as caught:
         next(states)
     assert caught.value.location == f"{commit[:12]}:{ZLIB}"
-
-
-def test_skipped_pages_of_2022(repository: Repository) -> None:
-    """Thousands of pages of the layout without hashes are one line and a number."""
-    for number in range(5):
-        files = {
-            f"_cache/develop/{name}/specs.md": OLD_PAGE + b"\n" * number for name in ("zlib", "a")
-        }
-        repository.commit(files)
-    repository.commit({ZLIB: page("zlib", "a")})
-    report = Report(skip_bad=True)
-    (state,) = repository.read(report=report)
-    assert labels(state) == specs(zlib="a")
-    (skipped,) = report.skipped
-    assert "layout of 2022" in skipped.reason
-    assert report.warnings == ["4 more pages of the layout of 2022 were skipped"]
-    with pytest.raises(SourceError, match="layout of 2022") as caught:
-        repository.read()
-    assert caught.value.location.startswith(f"{repository.hashes[0][:12]}:_cache/develop/")
-
-
-def test_repeated_hash_in_a_tag(repository: Repository) -> None:
-    """A repeated hash is bad; if skipped, the first path counts."""
-    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b", "b")})
-    commit = repository.commit({HDF5: page("hdf5", "b", "a")})
-    repository.commit({"_cache/develop/gmake/specs.md": page("gmake", "c")})
-    report = Report(skip_bad=True)
-    states = repository.read(report=report)
-    assert list(map(labels, states)) == [
-        specs(zlib="a", hdf5="b"),
-        specs(hdf5=["a", "b"]),
-        specs(hdf5=["a", "b"], gmake="c"),
-    ]
-    assert [str(error).partition(":")[2] for error in report.skipped] == [
-        f"{HDF5}, hdf5: the hash {hash_of('b')} appears twice (spec_details)",
-        f"{ZLIB}, zlib: the hash {hash_of('a')} appears twice (in {HDF5})",
-    ]
-    assert report.skipped[1].location == f"{commit[:12]}:{ZLIB}"
-    with pytest.raises(SourceError, match="appears twice"):
-        repository.read()
-
-
-def test_page_of_another_tag_in_the_folder_of_a_tag(repository: Repository) -> None:
-    """It is bad; a page that states no tag has that of the folder."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    other = {HDF5: page("hdf5", "b", tag="v1.0"), "_cache/develop/c.md": page("c", "c", tag=None)}
-    commit = repository.commit(other)
-    repository.commit({ZLIB: page("zlib", "d")})
-    report = Report(skip_bad=True)
-    states = repository.read(report=report)
-    assert list(map(labels, states)) == [
-        specs(zlib="a"),
-        specs(zlib="a", c="c"),
-        specs(zlib="d", c="c"),
-    ]
-    (error,) = report.skipped
-    assert str(error) == f"{commit[:12]}:{HDF5}: states the tag v1.0, but is in a folder of develop"
-    assert repository.read(history_of(states), report=Report()) == []
 
 
 # -- selected commits, tags and folders
@@ -311,20 +227,3 @@ def test_rewritten_history(repository: Repository) -> None:
     _grow(repository, 1)
     (new,) = repository.read(history)
     assert labels(new) == specs(a="a 3", b="b 1", c="c 2")
-
-
-def test_states_of_another_source_are_not_yielded(repository: Repository) -> None:
-    """A state that the catalog has at that time is left out, whatever its source."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    (checkout,) = read_pages([repository.folder / "_cache"], report=Report())
-    history = history_of(
-        [
-            Snapshot(
-                tag="develop",
-                content=checkout.content,
-                source=checkout.source,
-                taken_at=FIRST - timedelta(days=1),
-            )
-        ]
-    )
-    assert repository.read(history) == []

@@ -3,7 +3,6 @@
 import subprocess
 import zlib
 from collections.abc import Mapping
-from contextlib import closing
 from hashlib import sha1
 from pathlib import Path
 from shutil import copytree
@@ -13,7 +12,6 @@ import pytest
 
 from snapshots.errors import CachelogError, SourceError
 from snapshots.sources.git import repository as commands
-from snapshots.sources.git.repository import BadBlob, Blobs, Stream, run
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     HDF5,
@@ -21,7 +19,6 @@ from tests.snapshots.sources.git.repositories import (
     Repository,
     labels,
     page,
-    program,
     read_at,
     specs,
 )
@@ -239,15 +236,6 @@ def test_bomb_of_trees(repository: Repository, monkeypatch: pytest.MonkeyPatch) 
         repository.read()
 
 
-def test_many_changed_paths(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Changed paths are limited per commit."""
-    repository.commit({ZLIB: page("zlib", "a")})
-    repository.commit({ZLIB: page("zlib", "b"), HDF5: page("hdf5", "b")})
-    monkeypatch.setattr(commands, "MAX_CHANGES", 1)
-    with pytest.raises(SourceError, match="a commit changes more than 1 paths"):
-        repository.read()
-
-
 def _written_tree(folder: Path, entries: bytes) -> str:
     data = b"tree %d\0" % len(entries) + entries
     name = sha1(data, usedforsecurity=False).hexdigest()
@@ -255,79 +243,3 @@ def _written_tree(folder: Path, entries: bytes) -> str:
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(zlib.compress(data))
     return name
-
-
-# -- git may be missing, slow, or fail
-
-
-BLOB = "a" * 40
-
-
-@pytest.fixture
-def own(tmp_path: Path) -> commands.Repository:
-    """Return the repository in which commands run."""
-    folder = tmp_path / "own"
-    folder.mkdir()
-    return commands.Repository(folder, "pages")
-
-
-def test_git_cannot_be_started(
-    own: commands.Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The system's reason is in the error, for commands and for streams."""
-    program(tmp_path, monkeypatch, "exit 0", mode=0o644)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with pytest.raises(SourceError, match="pages: git cannot be started: Permission denied"):
-        run(own, "version")
-    with pytest.raises(SourceError, match="Permission denied"), Stream(own, "version"):
-        pass
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SourceError, match="git is needed to read it, and is not installed"):
-        Blobs(own)
-
-
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        ("exit 3", r"git says: \(nothing, status 3\)"),
-        ("echo 'hint: x' >&2; echo 'fatal: no more' >&2; exit 1", "git says: no more$"),
-        ("echo 'error: Out of memory, malloc failed' >&2; exit 1", "more than 1,024 MiB of mem"),
-    ],
-)
-def test_git_fails(
-    own: commands.Repository,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    script: str,
-    reason: str,
-) -> None:
-    """The most severe message of git is the reason."""
-    program(tmp_path, monkeypatch, script)
-    with pytest.raises(SourceError, match=reason):
-        run(own, "rev-list")
-    with Stream(own, "diff-tree", data=b"") as stream:
-        assert stream.output.read() == b""
-        with pytest.raises(SourceError, match=reason):
-            stream.check()
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "echo fatal: gone >&2; exit 1",
-        "read line; echo 'fatal: gone' >&2; echo $line blob 100; printf abc; exit 1",
-        "read line; echo 'fatal: gone' >&2; echo $line blob 3; printf abc; exit 1",
-        "read line; echo 'fatal: gone' >&2; echo what",
-    ],
-    ids=["nothing", "half a blob", "a blob without its end", "another line"],
-)
-def test_truncated_blobs(
-    own: commands.Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
-) -> None:
-    """No partial page is read; git's message is the reason, for later reads too."""
-    program(tmp_path, monkeypatch, answer)
-    with closing(Blobs(own)) as blobs:
-        for _ in range(3):
-            with pytest.raises(SourceError, match=r"git says: (gone|.nothing)") as caught:
-                blobs.read(BLOB, "page.md")
-            assert not isinstance(caught.value, BadBlob)

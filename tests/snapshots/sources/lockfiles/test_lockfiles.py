@@ -261,20 +261,3 @@ def test_number_of_specs_is_limited(value: Any) -> None:
     """They are counted before they are decoded: here most of them are invalid."""
     with pytest.raises(SourceError, match="contains more than 3 concrete specs"):
         lock_files.parse(as_bytes(value), "-", 3)
-
-
-def test_number_of_values_of_a_spec_is_limited() -> None:
-    """They are counted before they are decoded, all at once."""
-    values = {f"variant{number}": "value" for number in range(10_000)}
-    error = f"concrete_specs.{hash_of('a')}: contains more than 10,000 values"
-    with pytest.raises(SourceError, match=error):
-        parse(lock_file([node("zlib", hash_of("a"), parameters=values)], []))
-
-
-def test_depth_of_included_environments_is_limited() -> None:
-    """They could include one another."""
-    value = environment([], [])
-    for _ in range(20):
-        value = environment([], [], include_concrete={"a": value})
-    with pytest.raises(SourceError, match="includes environments more than 16 deep"):
-        parse(lock_file([], [], include_concrete={"a": value}))
