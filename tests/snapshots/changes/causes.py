@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from snapshots.arrays import Rows
 from snapshots.changes.causes import Causes
 from snapshots.changes.explanation import explain_pairs
 from snapshots.changes.pairings import FieldChange
@@ -80,13 +79,3 @@ def row_of(side: Side, label: str) -> int:
     row = side.frame.hashes.find(node(label).hash)
     assert row is not None
     return row
-
-
-def all_rows(side: Side) -> Rows:
-    """Return all rows of a side."""
-    return np.arange(len(side.frame), dtype=np.int32)
-
-
-def names_on(causes: Causes, head: Side, label: str) -> list[str]:
-    """Return the names of the packages on the path of a label."""
-    return [step.name for step in causes.path(row_of(head, label))]

@@ -3,51 +3,14 @@
 import pytest
 
 from snapshots.changes import cause_graph
-from snapshots.changes.causes import CUT, MAX_TOGETHER
+from snapshots.changes.causes import CUT
 from snapshots.changes.sides import Side
 from snapshots.models import CauseKind
 from tests.snapshots.changes.causes import (
-    all_rows,
     causes_of,
-    names_on,
     records,
 )
 from tests.snapshots.changes.graphs import node, side_of
-
-
-def test_joint_causes_are_truncated() -> None:
-    """A cause lists the largest joint causes, and counts all of them."""
-    names = [f"p{number:03}" for number in range(3 * MAX_TOGETHER)]
-    below = [[node(f"{name}:{side}", version=side) for name in names] for side in "12"]
-    base, head = (
-        side_of([node(f"a:{side}", *(f"{name}:{side}" for name in names))], below[index])
-        for index, side in enumerate("12")
-    )
-    causes = causes_of(base, head)
-    assert [record.num_together for record in records(causes)] == [len(names) - 1] * len(names)
-    last = 2 * MAX_TOGETHER
-    assert records(causes)[last].together == tuple(range(MAX_TOGETHER))
-    assert records(causes)[3].together == tuple(
-        number for number in range(MAX_TOGETHER + 1) if number != 3
-    )
-
-
-def test_shortest_path() -> None:
-    """A path is the shortest one, and the first by names of equally short ones."""
-    base, head = (
-        side_of(
-            [
-                node(f"top:{side}", f"a:{side}", f"c:{side}", f"b:{side}"),
-                node(f"a:{side}", f"a2:{side}"),
-                *(node(f"{name}:{side}", f"z:{side}") for name in ("a2", "b", "c")),
-                node(f"z:{side}", version=str(side)),
-            ]
-        )
-        for side in (1, 2)
-    )
-    causes = causes_of(base, head)
-    assert names_on(causes, head, "top:2") == ["top", "b", "z"]
-    assert [causes.path(row)[0].name for row in all_rows(head).tolist()] == head.frame.packages
 
 
 def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snapshots.changes.causes import CauseName, without_direction
+from snapshots.changes.causes import CauseName
 from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.documents import COMPILER_DEPENDENCIES, COMPILER_FACTS
@@ -11,7 +11,6 @@ from snapshots.changes.vocabulary import (
     cause_title,
     counted_reasons,
     tie_text,
-    twins_title,
 )
 from snapshots.models import CauseKind
 
@@ -91,10 +90,3 @@ def test_counted_reasons() -> None:
     counts = {SpecChangeReason.FACTS: 2, SpecChangeReason.NEW_PACKAGE: 1}
     assert counted_reasons(SpecChangeKind.CHANGED, counts) == "2 with other facts"
     assert counted_reasons(SpecChangeKind.ADDED, counts) == "1 of a new package"
-
-
-def test_every_kind_has_a_title_of_twins() -> None:
-    """No title has an unformatted field."""
-    for kind in CauseKind:
-        title = twins_title(without_direction(CauseName(kind, "a", "b", "c")))
-        assert "{" not in title
