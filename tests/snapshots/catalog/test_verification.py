@@ -135,15 +135,12 @@ def break_log(catalog: Catalog) -> None:
     [
         (lambda catalog: flip(content_file(catalog)), "does not have the bytes.*import the same"),
         (lambda catalog: content_file(catalog).unlink(), "content [0-9a-f]{12}: is missing.*same"),
-        (replace_by_folder, "content [0-9a-f]{12}: .* is not a file; try again"),
-        (partial(write_nulls, fact="name"), "its rows are not specs: .*import the same again"),
         (write_twice, "1 hashes appear in it twice; remove its revisions"),
         (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
         (
             partial(rewrite_row, num_specs=7),
             r"revision develop@2025-02-14\.\w+: its row says num_specs 7, its content has 13; ",
         ),
-        (partial(rewrite_row, total_size=5), "total_size 5, its content has None"),
         (
             lambda catalog: flip(file_of(catalog, "changes")),
             "history: .* changes/.*cachelog upkeep",

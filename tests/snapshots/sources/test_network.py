@@ -149,11 +149,6 @@ def test_requests_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         client.get("http://192.0.2.1/a")
 
 
-def boundary_of(*addresses: str) -> Boundary:
-    """Return a boundary for a host with these addresses."""
-    return Boundary(["cache.example"], lambda *_: addresses)
-
-
 # -- the boundary of an import
 
 

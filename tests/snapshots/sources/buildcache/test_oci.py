@@ -46,8 +46,6 @@ from tests.snapshots.sources.buildcache.registries import (
 )
 from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
 
-TAGS = "/v2/site/cache/tags/list?n=1000"
-
 
 @pytest.mark.parametrize(
     ("location", "url"),
