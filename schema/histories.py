@@ -20,7 +20,7 @@ from schema.comparisons.explanations import (
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, LOADED, Cost, Work, field, resolver
-from schema.node import Node, id_field
+from schema.node import Node, id_field, key_of
 from schema.revisions.revision import (
     Revision,
     revision_connection,
@@ -212,18 +212,18 @@ class PackageHistoryEntry(Node):
     entry: strawberry.Private[PackageEntry]
     of_package: strawberry.Private[_PackagePairs]
 
-    id = id_field("PackageHistoryEntry", "series_name", "entry.head.ref", "of_package.name")
+    id = id_field("PackageHistoryEntry", "series_name", "entry.head", "of_package.name")
 
     @classmethod
     def of_id(
-        cls, context: Context, series: str, ref: str, name: str
+        cls, context: Context, series: str, key: str, name: str
     ) -> "PackageHistoryEntry | None":
         """Return the entry of a package in a revision; None if it did not change the package."""
         package = SeriesPackage.of_id(context, series, name)
         if package is None:
             return None
         for entry in package.entries_of(context):
-            if entry.entry.head.ref == ref:
+            if key_of(entry.entry.head) == key:
                 return entry
         return None
 

@@ -13,25 +13,27 @@ from schema.context import Context
 from schema.fields.cost import resolver
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo, StackInfo
-from snapshots.refs import parse_side
-from snapshots.texts import quoted
+from snapshots.texts import quoted, short_key
 
 ID_SEPARATOR = "~"
-"""The separator between the parts of an id; refs of revisions and names do not contain it."""
+"""The separator between the parts of an id, which are names, hashes and keys without it."""
+
+_STACK_SEPARATOR = ":"
 
 
 def node_id(kind: str, *parts: str) -> strawberry.ID:
     """Return the opaque id of an object, from its type and the parts that identify it."""
     plain = ID_SEPARATOR.join((kind, *parts))
-    return strawberry.ID(binascii.b2a_base64(plain.encode(), newline=False).decode())
+    return strawberry.ID(base64.urlsafe_b64encode(plain.encode()).decode().rstrip("="))
 
 
 def id_field(kind: str, *paths: str) -> Any:
-    """Declare the id of a type, computed from attributes of its object, as ``info.ref``."""
+    """Declare the id of a type, computed from attributes of its object: names, and revisions."""
     values = [attrgetter(path) for path in paths]
 
     def id_of(self: Any) -> strawberry.ID:
-        return node_id(kind, *(value(self) for value in values))
+        parts = (value(self) for value in values)
+        return node_id(kind, *(part if isinstance(part, str) else key_of(part) for part in parts))
 
     return strawberry.field(resolver=id_of, description="An opaque, stable id.")
 
@@ -39,7 +41,9 @@ def id_field(kind: str, *paths: str) -> Any:
 def parse_node_id(text: str) -> tuple[str, list[str]]:
     """Return the type and the parts of an id; raises InvalidArgument for any other text."""
     try:
-        kind, *parts = base64.b64decode(text, validate=True).decode().split(ID_SEPARATOR)
+        padded = text + "=" * (-len(text) % 4)
+        plain = base64.b64decode(padded, altchars=b"-_", validate=True)
+        kind, *parts = plain.decode().split(ID_SEPARATOR)
     except (binascii.Error, UnicodeDecodeError, ValueError):
         raise _no_id(text) from None
     return kind, parts
@@ -100,20 +104,25 @@ def revision_object(info: RevisionInfo) -> Any:
     return node_of("Revision", info=info.revision if isinstance(info, StackInfo) else info)
 
 
-def info_of_id(context: Context, ref: str) -> RevisionInfo | None:
-    """Return the revision or stack whose ref is a part of an id; None if there is none."""
-    words = parse_side(ref)
-    info = context.history.by_ref.get(words.text)
+def key_of(info: RevisionInfo) -> str:
+    """Return the part of ids that names a revision or a stack: a short key of the ref."""
+    if isinstance(info, StackInfo):
+        return f"{short_key(info.revision.ref)}{_STACK_SEPARATOR}{info.stack}"
+    return short_key(info.ref)
+
+
+def info_of_id(context: Context, key: str) -> RevisionInfo | None:
+    """Return the revision or stack that a part of an id names; None if there is none."""
+    of_revision, sign, stack = key.partition(_STACK_SEPARATOR)
+    info = context.history.by_key.get(of_revision)
     if info is None:
         context.is_permanent = False  # such a revision may still be published
-    elif words.stack is not None:
-        return StackInfo.uncounted(info, words.stack)
-    return info
+    return StackInfo.uncounted(info, stack) if info is not None and sign else info
 
 
-def part_of_id(cls: Any, context: Context, ref: str, name: str) -> Any:
-    """Return the part of a revision's ref and a name, which ``cls.find`` returns; None if there is
+def part_of_id(cls: Any, context: Context, key: str, name: str) -> Any:
+    """Return the part of a revision's key and a name, which ``cls.find`` returns; None if there is
     none. It is the ``of_id`` of types whose objects are parts of a revision.
     """
-    info = info_of_id(context, ref)
+    info = info_of_id(context, key)
     return None if info is None else cls.find(context.load(info), name)

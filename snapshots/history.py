@@ -15,7 +15,7 @@ from snapshots.errors import AmbiguousRef, InvalidArgument, RevisionNotFound
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, catalog_order, parse_ref, series
 from snapshots.spack.versions import version_key
-from snapshots.texts import legible, names_hint, nearest_names, short_digest
+from snapshots.texts import legible, names_hint, nearest_names, short_digest, short_key
 
 _NEAREST = 3
 _NOT_THERE = "it was removed or pruned from this catalog, or is of another catalog"
@@ -100,6 +100,11 @@ class History:
         it.
         """
         return {row.ref: self._revision_of(row) for row in self._rows}
+
+    @cached_property
+    def by_key(self) -> dict[str, RevisionInfo]:
+        """The revision of each row by the ``short_key`` of the row's ref."""
+        return {short_key(ref): revision for ref, revision in self.by_ref.items()}
 
     @cached_property
     def tags(self) -> list[str]:

@@ -1,9 +1,11 @@
 """Formatting of numbers, digests, names and texts from outside for readers."""
 
 import re
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
+from hashlib import sha256
 from inspect import getdoc
 from itertools import takewhile
 from urllib.parse import SplitResult, urlsplit
@@ -150,6 +152,11 @@ _DISTINCT = 4
 def short_digest(digest: str) -> str:
     """Truncate a digest to the length that readers need to distinguish it from others."""
     return digest[:_SHORT]
+
+
+def short_key(text: str) -> str:
+    """Return 72 bits of the SHA-256 of a text, in 12 characters that need no escaping in URLs."""
+    return urlsafe_b64encode(sha256(text.encode()).digest()[:9]).decode()
 
 
 def distinct_prefixes(digests: Sequence[str]) -> list[str]:

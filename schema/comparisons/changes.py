@@ -1,5 +1,6 @@
 """Changes: the parts of a comparison in general, and changes of packages, stacks and coverage."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from operator import attrgetter
@@ -13,7 +14,7 @@ from strawberry.scalars import JSON
 from schema.context import Context, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import EXPLAINED, Cost, field
-from schema.node import Node, info_of_id, node_id
+from schema.node import Node, info_of_id, key_of, node_id
 from schema.revisions.package import PackageRows, RevisionPackage
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import CauseStep
@@ -60,7 +61,7 @@ class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=
 
     @property
     def key(self) -> tuple[str, str]:
-        """The parts of ids that identify it: see ``comparison_key``; a ref is followed by the
+        """The parts of ids that identify it: see ``comparison_key``; a key is followed by the
         spec's hash.
         """
         base, head = comparison_key(self.base, self.head, self.only)
@@ -118,18 +119,18 @@ _ONLY = "?"
 def comparison_key(
     base: RevisionInfo, head: RevisionInfo, only: ComparisonFilter | None = None
 ) -> tuple[str, str]:
-    """Return the parts of ids that identify a comparison: the refs of both sides.
+    """Return the parts of ids that identify a comparison: the keys of both sides.
 
-    The restriction, if any, follows the ref of head.
+    The restriction, if any, follows the key of head.
     """
-    narrowing = f"{_ONLY}{msgspec.json.encode(only).hex()}" if only else ""
-    return base.ref, head.ref + narrowing
+    narrowing = _ONLY + urlsafe_b64encode(msgspec.json.encode(only)).decode() if only else ""
+    return key_of(base), key_of(head) + narrowing
 
 
 def comparison_of_id(
     context: Context, base: str, head: str
 ) -> tuple[RevisionInfo, RevisionInfo, ComparisonFilter | None] | None:
-    """Return the sides that an id names by two refs, and the restriction; None if a side does not
+    """Return the sides that an id names by two keys, and the restriction; None if a side does not
     exist.
 
     Raises InvalidArgument for an invalid restriction.
@@ -137,7 +138,9 @@ def comparison_of_id(
     head, sign, narrowing = head.partition(_ONLY)
     try:
         only = (
-            msgspec.json.decode(bytes.fromhex(narrowing), type=ComparisonFilter) if sign else None
+            msgspec.json.decode(urlsafe_b64decode(narrowing), type=ComparisonFilter)
+            if sign
+            else None
         )
     except (ValueError, msgspec.DecodeError):
         raise InvalidArgument("id", f"{quoted(narrowing)} narrows to nothing") from None
@@ -147,7 +150,7 @@ def comparison_of_id(
 
 def loaded_of_id(context: Context, base: str, head: str) -> LoadedComparison | None:
     """Return the comparison that ids name: of two sides, of twins, or of specs, whose hashes follow
-    the refs.
+    the keys.
     """
     (one, _, of_base), (other, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
     if of_base or of_head:

@@ -28,6 +28,7 @@ from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MAX_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 from snapshots.spack.names import ROOT_STACK
+from snapshots.texts import short_key
 
 if TYPE_CHECKING:
     from schema.comparisons.comparison import ComparisonType
@@ -159,12 +160,14 @@ class CommitEffectType(Node):
     def of_id(
         cls, context: Context, base: str, head: str, oid: str, sign: str, of_cause: str
     ) -> "CommitEffectType | None":
-        """Return the effect of a commit in a comparison, on all causes or on the one with a key."""
+        """Return the effect of a commit in a comparison, on all causes or on the one with a short
+        key.
+        """
         comparison = changes.loaded_of_id(context, base, head)
         if comparison is None:
             return None
         if of_cause:
-            cause = cause_of_key(comparison, of_cause)
+            cause = cause_of_short_key(comparison, of_cause)
             effects = [] if cause is None else cause.effects()
         else:
             effects = effects_of_comparison(comparison)
@@ -401,7 +404,7 @@ def _of_name(value: Callable[[CauseName], Any], cost: Cost | None = None) -> Any
 def _ids(rows: CauseRows) -> list[strawberry.ID]:
     """An opaque, stable id."""
     key = rows.key
-    return [node_id("Cause", *key, name.key) for name in rows.names]
+    return [node_id("Cause", *key, short_key(name.key)) for name in rows.names]
 
 
 def _package_names(rows: CauseRows) -> list[tuple[str, ...]]:
@@ -486,9 +489,9 @@ class Cause(Node):
 
     @classmethod
     def of_id(cls, context: Context, base: str, head: str, key: str) -> "Cause | None":
-        """Return the cause of a comparison and a key, which may contain the separator of ids."""
+        """Return the cause of a comparison whose key has a ``short_key``."""
         comparison = changes.loaded_of_id(context, base, head)
-        return None if comparison is None else cause_of_key(comparison, key)
+        return None if comparison is None else cause_of_short_key(comparison, key)
 
     @property
     def comparison(self) -> changes.LoadedComparison:
@@ -549,7 +552,7 @@ class Cause(Node):
             CommitEffectType(
                 effect=CommitEffect(one.commit, one.level, one.taken_back, [number], *counts),
                 loaded=self.comparison,
-                of_cause=causes.name_of(number).key,
+                of_cause=short_key(causes.name_of(number).key),
             )
             for one in explained.of_cause(number)
         ]
@@ -581,6 +584,14 @@ def cause_of_key(comparison: changes.LoadedComparison, key: str) -> Cause | None
     if comparison.scope is not None and number not in comparison.causes_in_scope:
         return None
     return Cause(rows=CauseRows(comparison, [number]))
+
+
+def cause_of_short_key(comparison: changes.LoadedComparison, short: str) -> Cause | None:
+    """Return the cause whose key has a ``short_key``; None if the comparison has none."""
+    causes = comparison.explanation.causes
+    keys = (causes.name_of(number).key for number in range(len(causes)))
+    key = next((key for key in keys if short_key(key) == short), None)
+    return None if key is None else cause_of_key(comparison, key)
 
 
 def _steps_before(rows: changes.PartRows[Any]) -> many.NullableObjects:

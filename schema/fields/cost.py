@@ -160,10 +160,10 @@ def resolver(
     return declared
 
 
-INTROSPECTED = Cost(weight=3, items=2)
+INTROSPECTED = Cost(weight=6, items=1)
 """The cost of most fields of introspection, which graphql-core resolves one by one."""
 
-_LONG_INTROSPECTED = {"types": Cost(weight=3, items=100), "fields": Cost(weight=3, items=7)}
+_LONG_INTROSPECTED = {"types": Cost(weight=6, items=100), "fields": Cost(weight=6, items=7)}
 
 
 def cost_of(field: GraphQLField, name: str) -> Cost:

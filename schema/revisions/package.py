@@ -9,7 +9,7 @@ import strawberry
 from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import CATALOG_PACKAGE, Cost, Work, resolver
-from schema.node import Node, id_field, node_id, node_of, part_of_id, revision_object
+from schema.node import Node, id_field, key_of, node_id, node_of, part_of_id, revision_object
 from schema.revisions import spec
 from snapshots import refs
 from snapshots.catalog.history_queries import HistoryQueries
@@ -209,8 +209,8 @@ def _names(packages: "PackageRows") -> list[str]:
 
 def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     """An opaque, stable id."""
-    ref = packages.loaded.info.ref
-    return [node_id("RevisionPackage", ref, name) for name in _names(packages)]
+    key = key_of(packages.loaded.info)
+    return [node_id("RevisionPackage", key, name) for name in _names(packages)]
 
 
 def _series_packages(packages: "PackageRows") -> many.NullableObjects:
@@ -452,7 +452,7 @@ class Stack(Node):
         """Return a stack of a revision; None if it has none of that name."""
         return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 
-    id = id_field("Stack", "loaded.info.ref", "name")
+    id = id_field("Stack", "loaded.info", "name")
 
     revision = many.attribute("loaded.info", spec.LazyRevision, make=revision_object)
 

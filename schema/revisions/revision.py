@@ -169,7 +169,7 @@ class Revision(Node):
 
     info: strawberry.Private[RevisionInfo]
 
-    id = id_field("Revision", "info.ref")
+    id = id_field("Revision", "info")
 
     @classmethod
     def of_id(cls, context: Context, ref: str) -> Self | None:

@@ -10,7 +10,7 @@ import strawberry
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import COST, Cost, field, resolver
-from schema.node import Node, node_id, node_of, part_of_id, revision_object
+from schema.node import Node, key_of, node_id, node_of, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.arrays import Mask, Rows
 from snapshots.catalog.history_queries import HistoryQueries
@@ -111,8 +111,8 @@ LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.package")]
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     """An opaque, stable id."""
-    ref, texts = specs.loaded.info.ref, specs.loaded.frame.hashes.texts_at(specs.numbers)
-    return [node_id("Spec", ref, text) for text in texts]
+    key, texts = key_of(specs.loaded.info), specs.loaded.frame.hashes.texts_at(specs.numbers)
+    return [node_id("Spec", key, text) for text in texts]
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:

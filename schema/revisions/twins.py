@@ -12,7 +12,7 @@ from schema.comparisons.explanations import Cause, cause_connection
 from schema.context import Context, Info
 from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, Work, resolver
-from schema.node import Node, info_of_id, node_id
+from schema.node import Node, info_of_id, key_of, node_id
 from schema.revisions.spec import SpecConnection, spec_connection
 from snapshots.arrays import Rows
 from snapshots.changes.twins import TwinGroup, Twins
@@ -75,7 +75,9 @@ class TwinGroupType(Node):
     @resolver()
     def id(self) -> strawberry.ID:
         """An opaque, stable id."""
-        return node_id("TwinGroup", self.shown.comparison.head.ref, *self.shown.scope, self.hash)
+        return node_id(
+            "TwinGroup", key_of(self.shown.comparison.head), *self.shown.scope, self.hash
+        )
 
     @property
     def hash(self) -> str:

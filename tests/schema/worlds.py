@@ -19,7 +19,7 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.api import OperationResult
 from schema.context import Context
 from schema.fields.gql import rfc3339
-from schema.node import node_id
+from schema.node import key_of, node_id
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
@@ -288,8 +288,8 @@ def pools_of(world: World) -> dict[str, list[str]]:
         *(comparison_id(info, infos[-1]) for info in infos),
     ]
     for state in states[::2]:
-        key = state.info.ref
-        ids += [node_id("Package", key, name) for name in names]
+        key = key_of(state.info)
+        ids += [node_id("RevisionPackage", key, name) for name in names]
         ids += [node_id("Spec", key, spec.hash) for spec in state.specs[::6]]
         ids += [node_id("Stack", key, stack) for stack in stacks]
     cursors = [*names, *(spec.hash for spec in specs), *(info.ref for info in infos)]
@@ -322,9 +322,9 @@ def pools_of(world: World) -> dict[str, list[str]]:
 
 def revision_id(info: RevisionInfo) -> str:
     """Return the id of a revision."""
-    return node_id("Revision", info.ref)
+    return node_id("Revision", key_of(info))
 
 
 def comparison_id(base: RevisionInfo, head: RevisionInfo) -> str:
     """Return the id of the comparison of two revisions."""
-    return node_id("Comparison", base.ref, head.ref)
+    return node_id("Comparison", key_of(base), key_of(head))
