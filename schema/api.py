@@ -195,7 +195,7 @@ class API:
         finally:
             context.release()
         shown = errors.shown(
-            [*(result.errors or ()), *errors.left_out_errors(context.left_out)],
+            result.errors or (),
             self.limits,
             further=context.further_errors,
             suggestions=self._suggestions,

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -59,14 +59,6 @@ def shown(
         message = f"... and {total - number:,} more errors"
         few.append({"message": message, "extensions": {"code": TOO_MANY_ERRORS}})
     return tuple(few)
-
-
-def left_out_errors(left_out: Collection[str]) -> list[GraphQLError]:
-    """Return the error that accompanies data that omits revisions of the history."""
-    if not left_out:
-        return []
-    error = errors.RevisionsLeftOut([*left_out])
-    return [GraphQLError(bounded(str(error)), original_error=error)]
 
 
 def bounded(message: str, longest: int = CLIENT_TEXT) -> str:

@@ -11,7 +11,6 @@ from snapshots import texts
 _EXCERPT_LENGTH = 60
 _LONGEST_KEY = 500
 _MAX_ERRORS = 20
-_MAX_LEFT_OUT = 3
 _MAX_NAMED = 5
 _LONGEST_REASON = 2_000
 _LONGEST_SYNTAX_REASON = 140  # with the excerpt 200
@@ -342,28 +341,6 @@ class IncompleteHistory(CachelogError):
     def extensions(self) -> dict[str, Any]:
         """Return the numbers of missing pairs and of all pairs."""
         return {"numMissing": self.num_missing, "numPairs": self.num_pairs}
-
-
-class RevisionsLeftOut(CachelogError):
-    """The history omits revisions whose contents cannot be read.
-
-    ``revisions`` has their refs.
-    """
-
-    code = "HISTORY_INCOMPLETE"
-
-    def __init__(self, revisions: Sequence[str]) -> None:
-        self.revisions = tuple(revisions)
-        shown = ", ".join(self.revisions[:_MAX_LEFT_OUT])
-        more = len(self.revisions) - _MAX_LEFT_OUT
-        super().__init__(
-            "the history leaves out revisions whose contents cannot be read: "
-            f"{shown}{f' and {more:,} more' if more > 0 else ''}; 'cachelog verify' says what to do"
-        )
-
-    def extensions(self) -> dict[str, Any]:
-        """Return the refs of the revisions."""
-        return {"revisions": [*self.revisions]}
 
 
 class NothingToPublish(CachelogError):

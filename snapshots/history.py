@@ -130,10 +130,6 @@ class History:
         first = self._revision_of(revision)
         return [row for row in self.rows_of(first.tag) if self._revision_of(row) == first]
 
-    def without(self, digests: Collection[str]) -> "History":
-        """Return the history without the rows of some contents."""
-        return History(row for row in self._rows if row.digest not in digests)
-
     def with_rows(self, added: Collection[RevisionInfo]) -> "History":
         """Return the history with additional rows."""
         return History([*self._rows, *added]) if added else self

@@ -13,7 +13,7 @@ import msgspec
 from server.settings import settings_from
 from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, left_out, missing_pairs
+from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.side_reader import read_side
 from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
@@ -94,29 +94,16 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         With ``causes``, also compare neighbours of which only the causes are missing. ``series``
         limits the comparisons to one series. A progress bar shows their progress.
 
-        Returns a catalog whose history omits unreadable revisions, so that their neighbours become
-        adjacent. The reasons are printed to standard error. If no other revision is left, the
-        catalog is returned unchanged, and queries for changes raise IncompleteHistory. Raises
-        CatalogError if changes cannot be stored.
+        The reasons of failures are printed to standard error; queries for their changes then raise
+        IncompleteHistory. Raises CatalogError if changes cannot be stored.
         """
-        unreadable: dict[str, str] = {}
-        history = self.history
-        while pairs := missing_pairs(self.catalog, history, series, causes=causes):
+        if pairs := missing_pairs(self.catalog, self.history, series, causes=causes):
             jobs = min(_MAX_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW_PAIRS else 1
             with progress() as bars:
                 filled = fill(self.catalog, pairs, jobs=jobs, progress=partial(bars, "history"))
-            faults = filled.unreadable
-            if faults.keys() <= unreadable.keys():
-                break
-            unreadable |= faults
-            history = self.history.without(unreadable)
-        for reason in list(dict.fromkeys(unreadable.values()))[:_MAX_REASONS]:
-            note(reason)
-        if not (history.revisions if series is None else history.of_series(series)):
-            return self
-        if unreadable:
-            note(str(left_out(self.history, unreadable, series)))
-        return msgspec.structs.replace(self, history=history)
+            for reason in list(dict.fromkeys(filled.unreadable.values()))[:_MAX_REASONS]:
+                note(reason)
+        return self
 
     def hash_history(self, text: str) -> HashHistory:
         """Return the history of the hash that begins with a prefix, with or without its slash.

@@ -6,17 +6,15 @@ If a query needs changes of neighbours that are not stored, they are computed wi
 import sys
 import threading
 from collections.abc import Callable, Hashable
-from functools import partial
-from itertools import chain
 from time import monotonic
 from typing import Any, Concatenate, ParamSpec
 
 import msgspec
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import HistoryQueries, fill, left_out, missing_pairs
+from snapshots.catalog.history_queries import HistoryQueries, fill, missing_pairs
 from snapshots.catalog.library import Library, SharedCache
-from snapshots.errors import CatalogError, IncompleteHistory, RevisionsLeftOut
+from snapshots.errors import CatalogError, IncompleteHistory
 from snapshots.frames.suggestions import Suggestions
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
@@ -62,20 +60,12 @@ class HistoryCall(msgspec.Struct, frozen=True):
         """Return the call of a method with positional arguments."""
         return cls(history, method.__name__, arguments)
 
-    def of_history(self, history: History) -> "HistoryCall":
-        """Return the same call for another history."""
-        return HistoryCall(history, self.method, self.arguments)
-
 
 class HistoryResult(msgspec.Struct, frozen=True):
-    """The result of a call, and its approximate size in bytes.
-
-    ``left_out`` lists the revisions that it omits because their contents cannot be read.
-    """
+    """The result of a call, and its approximate size in bytes."""
 
     value: Any
     num_bytes: int
-    left_out: RevisionsLeftOut | None = None
 
 
 class HistoryCache:
@@ -100,7 +90,7 @@ class HistoryCache:
         self.fill_seconds = fill_seconds
         self._lock = threading.Lock()
         self._filling = threading.Lock()
-        self._paused: dict[Pair | str | None, float] = {}
+        self._paused: dict[Pair | None, float] = {}
         self._history = History()
         self._cache = self._new_cache()
 
@@ -118,8 +108,7 @@ class HistoryCache:
         """Return the result, computed now if it is not cached.
 
         Raises the errors of ``HistoryQueries``: IncompleteHistory if the time did not suffice to
-        compute missing changes, or if they cannot be stored. A result that omits unreadable
-        contents lists them, and is not cached.
+        compute missing changes, or if they cannot be computed or stored.
         """
         cache = self._current(call.history)
         return self._make(call) if cache is None else cache.get(call)
@@ -156,46 +145,25 @@ class HistoryCache:
         try:
             return self.compute(call)
         except IncompleteHistory as error:
-            series = error.series
-            unreadable = self._fill(call.history, series, causes=error.causes)
-            readable = call.history.without(unreadable) if unreadable else call.history
+            self._fill(call.history, error.series, causes=error.causes)
         try:
-            result = self.compute(call.of_history(readable))
+            return self.compute(call)
         except IncompleteHistory as error:
-            raise error.because(self._hindrance(readable, error)) from None
-        if unreadable:
-            # Larger than the cache, so not cached: the contents may be repaired at any time.
-            omitted = left_out(call.history, unreadable, series)
-            return HistoryResult(result.value, self._max_bytes + 1, omitted)
-        return result
+            raise error.because(self._hindrance(call.history, error)) from None
 
     # -- computation of missing changes
 
-    def _fill(self, history: History, series: str | None, *, causes: bool) -> frozenset[str]:
-        """Compute and store missing changes of a series, or of all, within the time limit.
-
-        Returns the unreadable contents without which the rest is complete; none if nothing would
-        remain.
-        """
+    def _fill(self, history: History, series: str | None, *, causes: bool) -> None:
+        """Compute and store missing changes of a series, or of all, within the time limit."""
         ends = monotonic() + self.fill_seconds
-        readable, unreadable = history, frozenset[str]()
-        missing = partial(missing_pairs, self._catalog, series=series, causes=causes)
-        while missing(history=readable):
-            if self._filling.acquire(timeout=max(0.0, ends - monotonic())):
-                try:
-                    pairs = [pair for pair in missing(history=readable) if self._may_try(pair)]
-                    if pairs and self._may_try(None):
-                        self._store(pairs, ends)
-                finally:
-                    self._filling.release()
-            digests = chain.from_iterable(missing(history=readable))
-            failed = {digest for digest in digests if not self._may_try(digest)}
-            if not failed:
-                break
-            unreadable |= failed
-            readable = history.without(unreadable)
-        remaining = readable.revisions if series is None else readable.of_series(series)
-        return unreadable if remaining else frozenset()
+        if self._filling.acquire(timeout=self.fill_seconds):
+            try:
+                missing = missing_pairs(self._catalog, history, series, causes=causes)
+                pairs = [pair for pair in missing if self._may_try(pair)]
+                if pairs and self._may_try(None):
+                    self._store(pairs, ends)
+            finally:
+                self._filling.release()
 
     def _store(self, pairs: list[Pair], ends: float) -> None:
         until = monotonic() + PAUSE_SECONDS
@@ -204,10 +172,10 @@ class HistoryCache:
         except CatalogError:
             self._paused[None] = until
         else:
-            self._paused |= dict.fromkeys([*filled.failures, *filled.unreadable], until)
+            self._paused |= dict.fromkeys(filled.failures, until)
 
-    def _may_try(self, work: Pair | str | None) -> bool:
-        """Return whether a pair may be compared now, a content read, or for None, data stored."""
+    def _may_try(self, work: Pair | None) -> bool:
+        """Return whether a pair may be compared now, or for None, data stored."""
         return monotonic() > self._paused.get(work, 0)
 
     def _hindrance(self, history: History, error: IncompleteHistory) -> str | None:

@@ -72,17 +72,6 @@ def require_complete(
         raise errors.IncompleteHistory(len(missing), num_pairs, series=series, causes=causes)
 
 
-def left_out(
-    history: History, unreadable: Iterable[str], series: str | None = None
-) -> errors.RevisionsLeftOut:
-    """Return the error to report if a history omits contents that cannot be read."""
-    unread = frozenset(unreadable)
-    revisions = history.revisions if series is None else history.of_series(series)
-    return errors.RevisionsLeftOut(
-        [revision.ref for revision in revisions if revision.digest in unread]
-    )
-
-
 # -- hashes that returned
 
 # A comparison depends on its two contents only. Which of the added hashes returned depends on all

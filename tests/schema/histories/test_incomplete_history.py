@@ -135,28 +135,6 @@ def test_read_only_catalog(without_changes: World, monkeypatch: pytest.MonkeyPat
     assert without_changes.catalog.location not in error["message"]
 
 
-def test_unreadable_revisions_are_left_out(without_changes: World) -> None:
-    """One error beside the data names them, for any number of affected fields."""
-    broken = without_changes.catalog.history.of_series("develop")[1]
-    shutil.rmtree(Path(without_changes.catalog.location) / "specs" / f"digest={broken.digest}")
-    response = answered_within(without_changes, ALL, 20)
-    release = next(
-        revision
-        for revision in without_changes.catalog.history.of_tag("v0.22.0")
-        if revision.digest == broken.digest
-    )
-    (error,) = response["errors"]
-    assert error["extensions"] == {
-        "code": "HISTORY_INCOMPLETE",
-        "revisions": [broken.ref, release.ref],
-    }
-    assert "path" not in error
-    assert f"leaves out revisions whose contents cannot be read: {broken.ref}" in error["message"]
-    readable = without_changes.catalog.history.without([broken.digest]).of_series("develop")
-    assert len(response["data"]["develop"]["growth"]) == len(readable) > 0
-    assert response["data"]["hash"]["hash"] == HASHES[0]
-
-
 def test_number_of_histories_is_limited(history: History) -> None:
     """To twenty of any kind; equal ones count once."""
 

@@ -1,6 +1,5 @@
 """Results of history queries: cached until the history changes; missing pairs are computed."""
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
-from snapshots.catalog.history_queries import HistoryQueries, fill, missing_pairs
+from snapshots.catalog.history_queries import HistoryQueries, missing_pairs
 from snapshots.catalog.library import Library, names_of_history
 from snapshots.contents import Content
 from snapshots.errors import IncompleteHistory
@@ -163,27 +162,6 @@ def test_time_of_a_query_is_limited(older: Catalog) -> None:
         assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
         assert caught.value.num_missing == num_missing
     assert value(cache, older, OF_HASH)
-
-
-def test_unreadable_content_is_left_out(older: Catalog) -> None:
-    """The answer is that of the other contents and says so, until the content is repaired."""
-    digest = Content.of(STATES[1]).digest
-    folder = Path(older.location) / "specs" / f"digest={digest}"
-    shutil.move(folder, folder.with_name("away"))
-    cache, without = cache_of(older), older.history.without([digest])
-    left_out = next(it.ref for it in older.history.revisions if it.digest == digest)
-    for asked in [*CALLS, CALLS[0]]:
-        result = cache.get(call(older, asked))
-        assert result.left_out is not None
-        assert result.left_out.revisions == (left_out,)
-        assert cache.peek(call(older, asked)) is None
-        assert result.value == directly(older, without, asked)
-    shutil.move(folder.with_name("away"), folder)
-    fill(older, missing_pairs(older, older.history))
-    for asked in CALLS:
-        result = cache.get(call(older, asked))
-        assert result.left_out is None
-        assert result.value == directly(older, older.history, asked)
 
 
 def test_suggestions(whole: Catalog) -> None:
