@@ -151,21 +151,15 @@ class FileSide(RevisionInfo, frozen=True, kw_only=True):
 class Context:
     """The view of the catalog for one request.
 
-        Without ``may_load``, access to a value that is not in memory raises NotLoaded; without
-        ``may_take_long``, so does work that takes more than a few milliseconds. The event loop tries to
-        execute a request with these restrictions, and passes it to a thread if that fails.
-        ``is_permanent`` is valid after the execution: whether the request named only single revisions,
-        so that the response never changes. ``budget`` is the budget of the request, which
-        another thread may cancel. ``further_errors`` counts the errors beyond those in the response.
-        ``loaded`` has the values, or failures, that were loaded for the request in advance, by cache
-        and key, because a value may be too large for the cache. ``answers`` are the results of history
-    <<<<<<< HEAD
-        queries, which requests share; ``left_out`` has the revisions that some of them omit. ``masks``
-        are those of queries, by digest and query. ``sides`` are those that no revision is and that this
-        process can name, by their names: files, and stacks in place of revisions.
-    =======
-        queries, which requests share. ``masks`` are those of queries, by digest and query.
-    >>>>>>> 57946297 (Fail a history that cannot be computed, instead of one that leaves out revisions)
+    Without ``may_load``, access to a value that is not in memory raises NotLoaded; without
+    ``may_take_long``, so does work that takes more than a few milliseconds. The event loop tries to
+    execute a request with these restrictions, and passes it to a thread if that fails.
+    ``is_permanent`` is valid after the execution: whether the request named only single revisions,
+    so that the response never changes. ``budget`` is the budget of the request, which
+    another thread may cancel. ``further_errors`` counts the errors beyond those in the response.
+    ``loaded`` has the values, or failures, that were loaded for the request in advance, by cache
+    and key, because a value may be too large for the cache. ``answers`` are the results of history
+    queries, which requests share. ``masks`` are those of queries, by digest and query.
     """
 
     catalog: Catalog

@@ -160,9 +160,7 @@ def create_app(
         files_below("/static/pages", PAGES_STATIC, sender),
         files_below("/static", STATIC, sender),
     ]
-    headers = exchanges.SecurityHeaders(
-        needs_cdn=bool(missing_assets(STATIC)), frame_ancestors=settings.framing()
-    )
+    headers = exchanges.SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [
         Middleware(
             exchanges.Exchanges,

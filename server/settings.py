@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -16,9 +16,6 @@ from snapshots.errors import InvalidArgument
 from snapshots.sources.settings import Login, ReadSettings, S3Access
 from snapshots.texts import http_url
 
-if TYPE_CHECKING:
-    from snapshots.recipes.repository import TagRefs
-
 PREFIX = "CACHELOG_"
 
 Text = Annotated[str, Meta(description="a text")]
@@ -26,8 +23,6 @@ Bytes = Annotated[int, Meta(ge=0, description="a whole number from 0")]
 Count = Annotated[int, Meta(ge=1, description="a whole number from 1")]
 Seconds = Annotated[float, Meta(gt=0, lt=3_600, description="a number of seconds below 3600")]
 Switch = Annotated[bool, Meta(description="true or false")]
-_ORIGIN = re.compile(r"https?://(?:\*\.)?[A-Za-z0-9.-]+(?::[0-9]{1,5})?")
-
 LogFormat = Annotated[Literal["text", "json"], Meta(description="text or json")]
 Names = Annotated[tuple[str, ...], Meta(description="names separated by commas")]
 
@@ -71,9 +66,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: Names = ()
     """Origins whose pages can send requests (CORS), separated by commas; ``*`` for all."""
 
-    frame_ancestors: Names = ()
-    """Origins whose pages may show pages of this server in frames, separated by commas."""
-
     access_log: Switch = True
     """Whether each request is logged."""
 
@@ -107,9 +99,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recipes: Text = ""
     """The git repository of the recipes whose commits imports record: a path or URL."""
 
-    recipes_refs: Names = ()
-    """Its refs that are named after a tag, as refs/snapshots/{tag}, separated by commas."""
-
     recipes_url: Text = ""
     """Where its commits are shown: a URL on GitHub, GitLab or Gitea, templates, or none."""
 
@@ -137,16 +126,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
         return self.public_url.rstrip("/") + "/"
 
-    def framing(self) -> tuple[str, ...]:
-        """Return the origins that may frame pages. Raises InvalidArgument for an invalid one."""
-        for origin in self.frame_ancestors:
-            if not _ORIGIN.fullmatch(origin):
-                raise InvalidArgument(
-                    variable_of("frame_ancestors"),
-                    f"{origin!r} is not an origin, such as https://example.org",
-                )
-        return self.frame_ancestors
-
     def limits(self) -> Limits:
         """Return the limits of one request, of which that of the cost is a setting."""
         return Limits(max_cost=self.max_cost)
@@ -171,12 +150,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),
         )
-
-    def recipes_tag_refs(self) -> "TagRefs":
-        """Return the refs that are named after tags. Raises InvalidArgument for invalid ones."""
-        from snapshots.recipes.repository import TagRefs
-
-        return TagRefs(self.recipes_refs) if self.recipes_refs else TagRefs()
 
     def _cache_folder(self) -> Path | None:
         try:

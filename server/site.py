@@ -299,7 +299,6 @@ async def _server_of(settings: Settings, site: Site) -> AsyncIterator[httpx.Asyn
             metrics=False,
             access_log=False,
             cors_origins=(),
-            frame_ancestors=(),
             refresh=_PATIENCE,
         ),
         site.address,

@@ -43,11 +43,10 @@ class RequestIds:
 CDN = "https://unpkg.com"
 """The server that GraphiQL is loaded from if it is not part of the build."""
 
-_FRAMES = b"x-frame-options"
 _ON_ALL = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (_FRAMES, b"DENY"),
+    (b"x-frame-options", b"DENY"),
 )
 _NO_CONTENT_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 _PAGE = (
@@ -63,18 +62,12 @@ _POLICY = b"content-security-policy"
 class SecurityHeaders:
     """The security headers of all responses.
 
-    ``needs_cdn`` means that GraphiQL is not part of this build. ``frame_ancestors`` are the origins
-    whose pages may embed pages of this server in frames.
+    ``needs_cdn`` means that GraphiQL is not part of this build.
     """
 
-    def __init__(self, *, needs_cdn: bool, frame_ancestors: Sequence[str] = ()) -> None:
+    def __init__(self, *, needs_cdn: bool) -> None:
         page = _PAGE.format(cdn=f" {CDN}" if needs_cdn else "").encode()
         self._for_page: Headers = [*_ON_ALL, (_POLICY, page)]
-        self._frames = f"frame-ancestors {' '.join(frame_ancestors)}".encode()
-        self._has_frames = bool(frame_ancestors)
-        self._for_own_policy: Headers = [
-            header for header in _ON_ALL if not (frame_ancestors and header[0] == _FRAMES)
-        ]
         self._for_others: Headers = [*_ON_ALL, (_POLICY, _NO_CONTENT_POLICY)]
 
     def complete(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
@@ -82,20 +75,10 @@ class SecurityHeaders:
         added = self._for_others
         for name, value in headers:
             if name == _POLICY:
-                own = self._framed(headers) if self._has_frames else headers
-                return [*own, *self._for_own_policy]
+                return [*headers, *_ON_ALL]
             if name == b"content-type" and value.startswith(b"text/html"):
                 added = self._for_page
         return [*headers, *added]
-
-    def _framed(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
-        """Return the headers of a page that other origins may embed."""
-        return [
-            (name, value.replace(b"frame-ancestors 'none'", self._frames))
-            if name == _POLICY
-            else (name, value)
-            for name, value in headers
-        ]
 
 
 Result = TypeVar("Result")

@@ -198,7 +198,6 @@ def _import_recipes(
         revisions,
         location,
         settings=settings.reading(),
-        refs=settings.recipes_tag_refs(),
         commit=commit,
         replace=commit is not None,
     )

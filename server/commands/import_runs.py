@@ -124,7 +124,6 @@ class ImportRun:
                 list({publication.revision: None for publication in publications}),
                 options["recipes"],
                 settings=self._settings.reading(),
-                refs=self._settings.recipes_tag_refs(),
                 commit=options["recipes_commit"],
             )
         except CachelogError as error:

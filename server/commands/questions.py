@@ -109,7 +109,7 @@ def _touched(location: str, commits: str) -> "CommitRange":
 
     base, head = parameters.refs_of(commits, None)
     settings = settings_from(os.environ)
-    with open_recipes(location, settings.reading(), settings.recipes_tag_refs()) as repository:
+    with open_recipes(location, settings.reading()) as repository:
         try:
             between = repository.between(base, head)
         except InvalidArgument as error:

@@ -26,6 +26,9 @@ KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 8_192
 """Connections that wait to be accepted, as far as the system allows; others retry later."""
 
+_SKIPPED = 18
+"""The first weeks of the sample data, without which a server is ready sooner."""
+
 GRACE_SECONDS = 10
 """Seconds that requests in progress may take after a server is asked to stop."""
 
@@ -64,7 +67,6 @@ def serve_command(
     settings = replace(settings_from(os.environ), catalog=catalog)
     # Report errors before serving anything, and only once.
     settings.public_address()
-    settings.framing()
     links_of(settings.recipes_url, "")
     if folder := os.environ.get(_METRICS_FOLDER):
         _require_folder(_METRICS_FOLDER, folder)
@@ -143,7 +145,7 @@ def _fill(catalog: "Catalog", *, demo: bool) -> None:
     if demo:
         from snapshots.demo import develop_history
 
-        catalog.publish(develop_history())
+        catalog.publish(develop_history(skipped=_SKIPPED))
         console.note("The catalog was empty; it now holds a synthetic history.")
     else:
         console.note(

@@ -8,7 +8,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.recipes_tables import Source
 from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import Recipes
-from snapshots.recipes.repository import RecipesRepository, TagRefs, open_recipes
+from snapshots.recipes.repository import RecipesRepository, open_recipes
 from snapshots.sources.settings import ReadSettings
 from snapshots.texts import counted, short_digest
 
@@ -27,7 +27,6 @@ def import_recipes(
     location: str,
     *,
     settings: ReadSettings,
-    refs: TagRefs | None = None,
     commit: str | None = None,
     replace: bool = False,
 ) -> ImportedRecipes:
@@ -44,7 +43,7 @@ def import_recipes(
     if not missing:
         return ImportedRecipes({}, 0)
     warnings: list[str] = []
-    with open_recipes(location, settings, refs) as repository:
+    with open_recipes(location, settings) as repository:
         found: dict[RevisionInfo, Recipes] = {}
         for revision in missing:
             recipes = repository.recipes_of(revision.tag, revision.taken_at, commit)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,22 @@ def history(
 
 
 def develop_history(
-    *, revisions: int = 30, packages: int = 100, specs: int = 1500, seed: int = 0
+    *,
+    revisions: int = 30,
+    skipped: int = 0,
+    packages: int = 100,
+    specs: int = 1500,
+    seed: int = 0,
 ) -> Iterator[Snapshot]:
     """Return ``revisions`` revisions of ``develop``, each preceded by the same under a second tag.
 
     The contents and second tags are those of ``history``; here, the last one has a second tag, too.
+    The first ones are ``skipped``.
     """
-    weeks = _weeks(revisions, packages, specs, seed)
+    weeks = enumerate(_weeks(revisions, packages, specs, seed))
     return (
         snapshot
-        for number, week in enumerate(weeks)
+        for number, week in islice(weeks, skipped, None)
         for snapshot in (_under_second_tag(number, week), week)
     )
 

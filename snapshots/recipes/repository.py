@@ -46,7 +46,6 @@ _FEW_COMMITS = 100
 """Number of commits per process below which another process takes longer to start than it saves."""
 
 _HEX = re.compile(r"[0-9a-f]{4,64}")
-_REF_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
 _PIN = re.compile(rb"^\s*(?:export\s+)?(\w*SPACK\w*)\s*[=:]\s*[\"']?([^\s\"'#]+)", re.M)
 _PIN_HASH = re.compile(rb"(?<![0-9A-Za-z])[0-9a-f]{40}(?![0-9A-Za-z])")
 
@@ -93,51 +92,22 @@ def stack_of(path: str) -> str | None:
 # -- the repository
 
 
-class TagRefs:
-    """The refs named after a tag, by patterns in which ``{tag}`` represents it.
-
-    Raises InvalidArgument if a pattern is not a ref, or does not contain ``{tag}`` exactly once.
-    """
-
-    def __init__(self, patterns: Sequence[str] = REFS) -> None:
-        for pattern in patterns:
-            before, tag, after = pattern.partition("{tag}")
-            name = f"{before}x{after}"
-            if not (tag and name.startswith("refs/") and _REF_NAME.fullmatch(name)) or ".." in name:
-                reason = f"{quoted(pattern)} is not a ref with {{tag}} once, such as {REFS[0]}"
-                raise InvalidArgument("CACHELOG_RECIPES_REFS", reason)
-        self.patterns = tuple(patterns)
-
-    def of(self, tag: str) -> list[str]:
-        """Return the names of a tag's refs."""
-        return [pattern.replace("{tag}", tag) for pattern in self.patterns]
-
-    @property
-    def globs(self) -> list[str]:
-        """Glob patterns of the refs of all tags."""
-        return [pattern.replace("{tag}", "*") for pattern in self.patterns]
-
-
 @contextmanager
-def open_recipes(
-    location: str, settings: ReadSettings, refs: TagRefs | None = None
-) -> Iterator["RecipesRepository"]:
+def open_recipes(location: str, settings: ReadSettings) -> Iterator["RecipesRepository"]:
     """Open the recipe repository in a folder or at a URL.
 
     Raises SourceError and InvalidArgument, like ``open_repository``.
     """
-    refs = refs or TagRefs()
-    opened = open_repository(location, settings, option="--recipes", refs=refs.globs)
-    with opened as repository:
-        yield RecipesRepository(repository, refs)
+    globs = [pattern.format(tag="*") for pattern in REFS]
+    with open_repository(location, settings, option="--recipes", refs=globs) as repository:
+        yield RecipesRepository(repository)
 
 
 class RecipesRepository:
     """An open recipe repository; ``open_recipes`` yields one."""
 
-    def __init__(self, repository: Repository, refs: TagRefs) -> None:
+    def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._refs = refs
         self._num_dated = 0
 
     @property
@@ -157,7 +127,7 @@ class RecipesRepository:
         """
         if given is not None:
             return Recipes(self.location, self.commit(given), RecipesOrigin.GIVEN)
-        for name in self._refs.of(tag):
+        for name in (pattern.format(tag=tag) for pattern in REFS):
             commit = self._commit_of(self._all_refs[name]) if name in self._all_refs else None
             is_fixed = series(tag) != tag
             if commit and (is_fixed or self._moment(commit) <= taken_at):

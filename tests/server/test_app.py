@@ -187,20 +187,6 @@ def test_unexpected_error_is_logged_with_an_id(
     assert "the secret of the house" in logged
 
 
-def test_configured_origins_may_frame_pages(demo_catalog: Path) -> None:
-    """They may frame pages, but neither GraphiQL nor data."""
-    origins = ("https://a.example", "https://b.example")
-    with application(Settings(catalog=str(demo_catalog), frame_ancestors=origins)) as client:
-        page = client.get("/packages/zlib").headers
-        policy = page["content-security-policy"]
-        assert policy.endswith("; frame-ancestors https://a.example https://b.example")
-        assert "x-frame-options" not in page
-        for path in ("/graphql", "/graphql?query={x}", "/health/live", "/static/pages/pages.css"):
-            headers = client.get(path, headers={"accept": "text/html"}).headers
-            assert headers["content-security-policy"].endswith("frame-ancestors 'none'"), path
-            assert headers["x-frame-options"] == "DENY", path
-
-
 def test_loads_are_spans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where OpenTelemetry is installed, whose own command makes those of requests."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()

@@ -106,15 +106,10 @@ def test_variables_of_other_programs_are_ignored(variable: str, text: str) -> No
 
 
 ADDRESSES = ("a.example", "ftp://a.e/", "https://", "https://a.e/?x", "http://[/", "http://x:y")
-ORIGINS = ("*", "a.example", "https://a.example/x", "'self'", "https://a;")
 PREFIXES = ("bucket", "=https://x.example", "bucket=http://x.example")
 PASSWORD = "a:b"  # noqa: S105 - fake
 UNUSABLE: tuple[tuple[Any, dict[str, Any], str], ...] = (
     *((Settings.public_address, {"public_url": text}, "PUBLIC_URL: ") for text in ADDRESSES),
-    *(
-        (Settings.framing, {"frame_ancestors": ("https://*.example:8443", origin)}, r"FRAME_ANCEST")
-        for origin in ORIGINS
-    ),
     *((Settings.reading, {"s3_prefixes": (text,)}, "S3_PREFIXES") for text in PREFIXES),
     (Settings.reading, {"oci_user": "reader"}, "OCI_PASSWORD: is needed with CACHELOG_OCI_USER"),
     (Settings.reading, {"oci_password": PASSWORD}, "OCI_USER: is needed with CACHELOG_OCI_PASS"),

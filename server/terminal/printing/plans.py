@@ -108,7 +108,7 @@ def _commits(
             return None
         first, last = known.commit, "HEAD"
     settings = settings_from(os.environ)
-    with open_recipes(location, settings.reading(), settings.recipes_tag_refs()) as repository:
+    with open_recipes(location, settings.reading()) as repository:
         between = Between(repository.between(first, last), repository.between(last, first))
         base, head = (
             Recipes(repository.location, repository.commit(name), RecipesOrigin.GIVEN)
