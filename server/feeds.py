@@ -1,16 +1,16 @@
-"""Feeds over HTTP: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``."""
+"""Feeds over HTTP: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``, and as files."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
 from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
 import orjson
+from msgspec.structs import replace
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,31 +29,20 @@ from server.asgi.responses import (
 from server.asgi.single_flight import SingleFlight
 from server.output_files import write
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_cache import HistoryCache, HistoryCall
+from snapshots.catalog.history_cache import HistoryCache, HistoryCall, HistoryResult
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
-from snapshots.changes.stored_changes import PairCounts, StoredCause
-from snapshots.changes.vocabulary import cause_title
-from snapshots.errors import CachelogError, CatalogError, IncompleteHistory, RevisionNotFound
-from snapshots.history import History, Neighbours, Pair
+from snapshots.changes.stored_changes import StoredCause
+from snapshots.errors import CachelogError, IncompleteHistory, RevisionNotFound
+from snapshots.history import History, Neighbours
 from snapshots.models import utc
-from snapshots.notes.atom import (
-    MEDIA_TYPE,
-    Causes,
-    EntryCause,
-    EntryStory,
-    Feed,
-    entries_in_feed,
-    neighbours_in_feed,
-    package_feed,
-    series_feed,
-)
-from snapshots.notes.templates import commits_story, html_story
+from snapshots.notes.atom import MEDIA_TYPE, Feed, entries_after, package_feed, series_feed
+from snapshots.notes.sections import StoredCauses
 from snapshots.sources.reports import Progress
 from snapshots.spack.names import is_name
-from snapshots.texts import nearest_hint, nearest_names, quoted, visible
-from snapshots.timelines.growth import Growth
-from snapshots.timelines.packages import PackageEntry, PackageTimeline
+from snapshots.texts import http_url, nearest_hint, nearest_names, quoted, visible
+from snapshots.timelines.growth import MAX_CAUSES, MainChanges
+from snapshots.timelines.packages import PackageTimeline
 
 FEEDS = "feeds"
 """The path of feeds below the root of a server, or below the address of exported files."""
@@ -71,15 +60,6 @@ class FeedAddresses(msgspec.Struct, frozen=True):
     site: str
     server: str | None
     has_pages: bool = True
-
-    @classmethod
-    def of_server(cls, package: str | None) -> "FeedAddresses":
-        """Return the addresses in a feed that a server sends, relative to that of the feed.
-
-        They are therefore valid behind any proxy, and clients cannot influence them.
-        """
-        root = "../" if package is None else "../../"
-        return cls(f"{root}{FEEDS}/", root)
 
     @classmethod
     def of_files(
@@ -129,76 +109,80 @@ def parse_path(path: str) -> tuple[str, str | None] | None:
     return series, package or None
 
 
-_MEDIA_TYPE = f"{MEDIA_TYPE}; charset=utf-8".encode()
-
-_log = logging.getLogger("cachelog.server")
+# -- documents
 
 
-def entry_story(library: Library, neighbours: Neighbours) -> EntryStory:
-    """Return the content of an entry: the story of two revisions, and its commits.
+def series_document(
+    library: Library,
+    history: History,
+    series: str,
+    addresses: FeedAddresses,
+    changes: Mapping[str, MainChanges],
+    after: str | None = None,
+) -> Feed:
+    """Return the feed of an existing series, with the ``changes`` of its revisions by ref.
 
-    Raises CatalogError if a content cannot be read.
+    Raises RevisionNotFound like ``series_feed``.
     """
-    explanation = library.explanations.get((*neighbours.pair,))
-    html = html_story(neighbours, explanation)
-    recorded = _recorded_at(library, neighbours)
-    if recorded is None or neighbours.base is None:
-        return EntryStory(html)
-    change = library.recipes_change(neighbours.base, neighbours.head)
-    commits = commits_story(change, explanation)
-    return EntryStory(html + commits, recorded if commits else None)
+    steps = entries_after(history.neighbours(series)[::-1], after)
+    causes = {step: of.causes for step in steps if (of := changes.get(step.head.ref))}
+    return series_feed(
+        history,
+        series,
+        addresses,
+        changes,
+        causes=library.stored_causes(causes),
+        packages=library.history_queries.package_counts(step.pair for step in steps),
+        after=after,
+    )
 
 
-def _recorded_at(library: Library, neighbours: Neighbours) -> datetime | None:
-    """Return when the recipes of both revisions were recorded; None if they are not."""
-    moments = [library.recipes.recorded_at(side) for side in neighbours if side is not None]
-    recorded = [moment for moment in moments if moment is not None]
-    return max(recorded) if len(recorded) == 2 else None
+def package_documents(
+    library: Library,
+    history: History,
+    timelines: Mapping[str, PackageTimeline],
+    addresses: Callable[[str], FeedAddresses],
+    after: str | None = None,
+) -> dict[str, Feed]:
+    """Return the feeds of packages in a series by name; their stored causes are read at once.
+
+    Entries have no causes where these are unknown. Raises RevisionNotFound like ``package_feed``.
+    """
+    steps = {
+        (name, entry.step.pair): entry.step
+        for name, timeline in timelines.items()
+        for entry in entries_after(timeline.entries, after)
+        if entry.base is not None
+    }
+    series = next((timeline.series for timeline in timelines.values()), None)
+    try:
+        stored = library.history_queries.package_causes(history, series, frozenset(steps))
+    except IncompleteHistory:
+        stored = {}
+    of_steps: dict[Neighbours, dict[str, StoredCause]] = {}
+    for key, causes in stored.items():
+        of_steps.setdefault(steps[key], {}).update({it.name.key: it for it, _ in causes})
+    explained = library.stored_causes({step: [*of.values()] for step, of in of_steps.items()})
+    of_packages: dict[str, dict[Neighbours, StoredCauses]] = {name: {} for name in timelines}
+    for (name, pair), causes in stored.items():
+        step = steps[name, pair]
+        entries = {entry.key: entry for entry in explained[step].causes}
+        own = [
+            replace(entries[cause.name.key], num_specs=num_specs)
+            for cause, num_specs in causes[:MAX_CAUSES]
+        ]
+        of_packages[name][step] = replace(explained[step], causes=own)
+    return {
+        name: package_feed(timeline, addresses(name), of_packages[name], after)
+        for name, timeline in timelines.items()
+    }
+
+
+# -- the endpoint
 
 
 class NoSuchFeed(Exception):
     """There is no feed at an address; the text states the reason and similar names."""
-
-
-def causes_in_feeds(
-    library: Library,
-    history: History,
-    timelines: Iterable[PackageTimeline],
-    after: str | None = None,
-) -> Mapping[str, Causes]:
-    """Return the main causes of the entries of feeds of packages in a series, by package.
-
-    They are read from the stored history, at once; there are none where it is incomplete.
-    """
-    timelines = list(timelines)
-    series = timelines[0].series if timelines else None
-    entries = {it.name: entries_in_feed(it, after) for it in timelines}
-    pairs = {
-        (name, Pair(entry.base.digest, entry.head.digest)): entry
-        for name, of_package in entries.items()
-        for entry in of_package
-        if entry.base is not None
-    }
-    causes: dict[str, dict[str, list[EntryCause]]] = {name: {} for name in entries}
-    try:
-        stored = library.history_queries.package_causes(history, series, frozenset(pairs))
-    except IncompleteHistory:
-        return causes
-    for (name, pair), entry in pairs.items():
-        causes[name][entry.head.ref] = [
-            EntryCause(_cause_text(library, cause, entry), num_specs)
-            for cause, num_specs in stored[name, pair]
-        ]
-    return causes
-
-
-def _cause_text(library: Library, cause: StoredCause, entry: PackageEntry) -> str:
-    """Return the subject of the only commit that changed the recipe, else the cause's title."""
-    if cause.recipe and entry.base:
-        between = library.recipes.between(entry.base, entry.head)
-        if commit := between and between.only_commit(cause.recipe):
-            return commit.subject
-    return cause_title(cause.name)
 
 
 class FeedResponse(Response):
@@ -207,7 +191,9 @@ class FeedResponse(Response):
     def __init__(self, feed: Feed) -> None:
         self.modified = format_datetime(utc(feed.updated), usegmt=True)
         more: Headers = [(b"last-modified", self.modified.encode())]
-        super().__init__(200, feed.xml, _MEDIA_TYPE, REVALIDATE, more=more)
+        super().__init__(
+            200, feed.xml, f"{MEDIA_TYPE}; charset=utf-8".encode(), REVALIDATE, more=more
+        )
 
     def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
         """Return whether a client that sends no ETag has this feed, by its request headers.
@@ -219,6 +205,8 @@ class FeedResponse(Response):
 
 
 FEEDS_PREFIX = f"/{FEEDS}/"
+
+_log = logging.getLogger("cachelog.server")
 
 _ALLOW = "GET, HEAD"
 _PATIENCE = 10.0
@@ -234,8 +222,8 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     not cached share one computation, which continues if they disconnect. A request that has waited
     too long gets a response that asks the client to retry.
 
-    The numbers come from the stored history, without loading contents. The stories of the newest
-    revisions are composed one at a time, so that other requests can run in between.
+    Everything comes from the stored history; no content is loaded. Links begin with ``public_url``,
+    or if that is empty, with the address that the client requested.
     """
 
     catalog: Catalog
@@ -243,6 +231,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     answers: HistoryCache
     sender: ResponseSender
     lanes: Lanes
+    public_url: str = ""
     makings: SingleFlight[FeedResponse] = msgspec.field(
         default_factory=lambda: SingleFlight("feed", seconds=_PATIENCE, outlasts=True)
     )
@@ -254,117 +243,80 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             return
         try:
             response = await unless_disconnected(receive, self._find(scope))
-            await self._send(response, scope, send)
+            if response.is_held(dict(scope["headers"])):
+                await send_small(send, 304, response.encoded("identity").not_modified)
+            else:
+                await self.sender.send(response, scope, send)
         except (BadRequest, NoSuchFeed, CachelogError) as error:
             await _refusal(scope, error)(scope, receive, send)
-
-    async def _send(self, response: FeedResponse, scope: Scope, send: Send) -> None:
-        if response.is_held(dict(scope["headers"])):
-            await send_small(send, 304, response.encoded("identity").not_modified)
-        else:
-            await self.sender.send(response, scope, send)
 
     async def _find(self, scope: Scope) -> FeedResponse:
         """Return the cached response for a request's path, or a new one."""
         path = parse_path(scope["path"].removeprefix(FEEDS_PREFIX))
         if path is None:
             raise NoSuchFeed("feeds are at /feeds/SERIES.atom and /feeds/SERIES/PACKAGE.atom")
-        after = _after(scope["query_string"])
-        state = self.catalog.state
-        key = CacheKey(orjson.dumps(path).decode(), (after or "").encode(), None, MEDIA_TYPE, state)
-        responses = self.sender.cache
-        cached = responses.get(key)
+        after, root = _after(scope["query_string"]), self.public_url or _root(scope)
+        key = CacheKey(
+            orjson.dumps((root, *path)).decode(),
+            (after or "").encode(),
+            None,
+            MEDIA_TYPE,
+            self.catalog.state,
+        )
+        cached = self.sender.cache.get(key)
         if isinstance(cached, FeedResponse):
-            responses.num_hits += 1
+            self.sender.cache.num_hits += 1
             return cached
-        return await self.makings.value(key, lambda: self._make(key, *path, after))
+        addresses = FeedAddresses(f"{root}{FEEDS}/", root)
+        return await self.makings.value(key, lambda: self._make(key, *path, addresses, after))
 
     async def _make(
-        self, key: CacheKey, series: str, package: str | None, after: str | None
+        self,
+        key: CacheKey,
+        series: str,
+        package: str | None,
+        addresses: FeedAddresses,
+        after: str | None,
     ) -> FeedResponse:
-        history = self.catalog.history
-        if not history.of_series(series):
-            reason = f"there is no series {quoted(series)}"
-            raise await self._missing(reason, series, lambda: history.series_names)
-        if package is None:
-            return await self._series(key, history, series, after)
-        return await self._package(key, history, series, package, after)
-
-    async def _series(
-        self, key: CacheKey, history: History, series: str, after: str | None
-    ) -> FeedResponse:
-        """Return the feed of a series; it omits what depends on data that cannot be read."""
-        counts, has_counts = await self._counts(history, series)
-        newest = [] if after else neighbours_in_feed(history, series)
-        stories = await self._stories(newest)
-        addresses = FeedAddresses.of_server(None)
-        is_complete = has_counts and len(stories) == len(newest)
-        return await self._response(
-            key if is_complete else None,
-            lambda: series_feed(
-                history, series, addresses, counts=counts, stories=stories, after=after
-            ),
-        )
-
-    async def _package(
-        self, key: CacheKey, history: History, series: str, name: str, after: str | None
-    ) -> FeedResponse:
-        """Return the feed of a package in a series.
+        """Return the response with a feed, which is cached unless contents cannot be read.
 
         Raises IncompleteHistory if changes are missing, and CatalogError if they cannot be read.
         """
-        if not is_name(name):  # such texts are never looked up, and so never cached
-            raise NoSuchFeed(f"{quoted(name)} cannot be a package")
-        call = HistoryCall.of(HistoryQueries.package_timeline, history, series, name)
-        timeline: PackageTimeline | None = await self._query(call)
-        if timeline is None:
-            reason = f"no revision of {series} has a package {quoted(name)}"
-            raise await self._missing(reason, name, self.library.package_names)
-        addresses = FeedAddresses.of_server(name)
-        causes = await self.lanes.loading.run(
-            lambda: causes_in_feeds(self.library, history, [timeline], after)[name]
-        )
-        return await self._response(key, lambda: package_feed(timeline, addresses, causes, after))
-
-    async def _response(self, key: CacheKey | None, make: Callable[[], Feed]) -> FeedResponse:
-        """Return the response with a feed, which is cached if there is a key."""
-        response = await self.lanes.light.run(lambda: FeedResponse(make()))
-        if key is not None:
+        history, library = self.catalog.history, self.library
+        if not history.of_series(series):
+            reason = f"there is no series {quoted(series)}"
+            raise await self._missing(reason, series, lambda: history.series_names)
+        make: Callable[[], Feed]
+        if package is None:
+            changes = await self._query(
+                HistoryCall.of(HistoryQueries.main_changes, history, series)
+            )
+            make = partial(
+                series_document, library, history, series, addresses, changes.value, after
+            )
+        else:
+            if not is_name(package):  # such texts are never looked up, and so never cached
+                raise NoSuchFeed(f"{quoted(package)} cannot be a package")
+            changes = await self._query(
+                HistoryCall.of(HistoryQueries.package_timeline, history, series, package)
+            )
+            if changes.value is None:
+                reason = f"no revision of {series} has a package {quoted(package)}"
+                raise await self._missing(reason, package, library.package_names)
+            timelines = {package: changes.value}
+            make = lambda: package_documents(  # noqa: E731 - as short as the one above
+                library, history, timelines, lambda _: addresses, after
+            )[package]
+        response = await self.lanes.loading.run(lambda: FeedResponse(make()))
+        if changes.left_out is None:
             self.sender.cache.put(key, response)
         return response
 
-    async def _counts(self, history: History, series: str) -> tuple[dict[Pair, PairCounts], bool]:
-        """Return the counts of a series, and whether the stored counts could be read.
-
-        Without counts, the feed shows the totals of revisions, which are available.
-        """
-        try:
-            call = HistoryCall.of(HistoryQueries.growth, history, series)
-            growth: Growth = await self._query(call)
-        except IncompleteHistory:
-            return {}, True
-        except CatalogError as error:
-            _log.error("%s", visible(str(error)))
-            return {}, False
-        return growth.counts, True
-
-    async def _stories(self, newest: Sequence[Neighbours]) -> dict[Neighbours, EntryStory]:
-        """Return the stories of neighbours, without those whose contents cannot be read."""
-        stories = {}
-        for step in newest:
-            try:
-                stories[step] = await self.lanes.explaining.run(
-                    partial(entry_story, self.library, step)
-                )
-            except CatalogError as error:
-                _log.error("%s", visible(str(error)))
-        return stories
-
-    async def _query(self, call: HistoryCall) -> Any:
+    async def _query(self, call: HistoryCall) -> HistoryResult:
         """Return the result of a history query. Missing data is computed first, in limited time."""
         is_complete = self.answers.is_complete(call.history)
         lane = self.lanes.loading if is_complete else self.lanes.explaining
-        return (await lane.run(partial(self.answers.get, call))).value
+        return await lane.run(partial(self.answers.get, call))
 
     async def _missing(
         self, reason: str, name: str, names: Callable[[], Iterable[str]]
@@ -372,6 +324,12 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         """Return the error for an unknown name, with similar names."""
         near = await self.lanes.loading.run(lambda: nearest_names(name, names()))
         return NoSuchFeed(reason + nearest_hint(near))
+
+
+def _root(scope: Scope) -> str:
+    """Return the address of the server as the client requested it; only its path if it is none."""
+    url = str(Request(scope).base_url)
+    return url if http_url(url) and len(url) <= _LONGEST_QUERY else "/"
 
 
 def _after(query_string: bytes) -> str | None:
@@ -409,50 +367,33 @@ def _text_response(text: str, status: int, headers: Mapping[str, str] | None = N
 _READ_AT_ONCE = 32
 """Number of packages whose changes are read at once: they are stored by package."""
 
-AddressesOf = Callable[[str | None], FeedAddresses]
-"""Returns the addresses for the feed of a package, or with None for that of a series."""
-
-
-def series_document(
-    library: Library, history: History, series: str, addresses: FeedAddresses
-) -> bytes:
-    """Return the feed of an existing series."""
-    try:
-        counts = library.history_queries.growth(history, series).counts
-    except IncompleteHistory:  # a content is damaged: the feed has the totals of revisions
-        counts = {}
-    newest = neighbours_in_feed(history, series)
-    stories = {step: entry_story(library, step) for step in newest}
-    return series_feed(history, series, addresses, counts=counts, stories=stories).xml
-
 
 def write_all(
     library: Library,
     history: History,
     series_names: Iterable[str],
     folder: Path,
-    addresses: AddressesOf,
+    addresses: Callable[[str | None], FeedAddresses],
     progress: Progress,
 ) -> int:
     """Write the feeds of some series and of their packages; return the number of changed files.
 
     The packages are those of the newest revision, and those that already have a file, so that
-    subscribers to the feed of a package learn of its removal. Raises IncompleteHistory if changes
-    are missing.
+    subscribers to the feed of a package learn of its removal. ``addresses`` returns those in the
+    feed of a package, or with None of a series. Raises IncompleteHistory if changes are missing.
     """
-    num_written = 0
+    num_written, queries = 0, library.history_queries
     for series in series_names:
-        document = series_document(library, history, series, addresses(None))
-        num_written += write(folder / f"{series}{SUFFIX}", document)
+        changes = queries.main_changes(history, series)
+        document = series_document(library, history, series, addresses(None), changes)
+        num_written += write(folder / f"{series}{SUFFIX}", document.xml)
         newest = library.frames.get(history.of_series(series)[0].digest)
         written = (file.name.removesuffix(SUFFIX) for file in (folder / series).glob(f"*{SUFFIX}"))
         names = sorted({*newest.packages, *filter(is_name, written)})
         for start in range(0, len(names), _READ_AT_ONCE):
             some = names[start : start + _READ_AT_ONCE]
-            timelines = library.history_queries.package_timelines(history, series, some)
-            causes = causes_in_feeds(library, history, timelines.values())
-            for name, timeline in timelines.items():
-                document = package_feed(timeline, addresses(name), causes[name]).xml
-                num_written += write(folder / series / f"{name}{SUFFIX}", document)
+            timelines = queries.package_timelines(history, series, some)
+            for name, feed in package_documents(library, history, timelines, addresses).items():
+                num_written += write(folder / series / f"{name}{SUFFIX}", feed.xml)
             progress(f"feeds of {series}", start + len(some), len(names))
     return num_written

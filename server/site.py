@@ -351,8 +351,9 @@ async def export(
         f"{site.base_url}{FEEDS}/" if site.base_url else "", "../", has_pages=False
     )
     for series in site.revisions:
-        feed = series_document(library, site.history, series, addresses)
-        put(feed_file(series), feed)
+        changes = library.history_queries.main_changes(site.history, series)
+        feed = series_document(library, site.history, series, addresses, changes)
+        put(feed_file(series), feed.xml)
     async with _server_of(settings, site) as server:
         for name in assets().values():
             put(urlsplit(name).path, (await server.get(f"/{name}")).content)

@@ -2,9 +2,10 @@
 
 import hmac
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 import msgspec
@@ -17,62 +18,38 @@ from snapshots.catalog.publication import Publication
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Neighbours, age
 from snapshots.models import RevisionInfo, revision_facts
-from snapshots.notes.atom import series_summary
-from snapshots.notes.changelog import Changelog, ExplainedSummary, changelog
+from snapshots.notes.changelog import Changelog
+from snapshots.notes.phrases import main_changes_sentences
 from snapshots.notes.sentences import plain
 from snapshots.program import importer_name
 from snapshots.refs import title
+from snapshots.side_comparisons import SideComparison
 from snapshots.texts import http_url
 
 NUM_CAUSES = 10
-"""Maximum number of causes in an announcement, most important first."""
+"""Maximum number of causes in an announcement, those that account for the most specs first."""
 
 
-class AnnouncedCause(msgspec.Struct, frozen=True, kw_only=True):
-    """A cause of rebuilds; the fields are those of CauseEntry."""
-
-    kind: str
-    package: str
-    before: str | None
-    after: str | None
-    title: str
-    num_specs: int
-    num_involved: int
-
-
-class Announcement(msgspec.Struct, frozen=True, kw_only=True):
-    """A revision, its changes from the one before it in its series, and their causes.
-
-    ``base`` and ``summary`` are None for the first revision of a series. ``summary`` is also None
-    if a content cannot be read. ``causes`` are the first of ``num_causes``.
-    """
-
-    series: str
-    revision: RevisionInfo
-    base: RevisionInfo | None
-    highlights: str
-    summary: ExplainedSummary | None
-    causes: Sequence[AnnouncedCause]
-    num_causes: int
-
-
-def announcement(neighbours: Neighbours, log: Changelog | None) -> Announcement:
-    """Return the announcement of the second of two neighbours.
+def announcement(step: Neighbours, log: Changelog | None) -> dict[str, Any]:
+    """Return what is announced of the second of two neighbours, with the names of JSON notes.
 
     ``log`` has the changes; None if there is no base, or a content cannot be read.
     """
-    base, head = neighbours
+    base, head = step
     causes = [] if log is None else log.causes
-    highlights = series_summary(neighbours, None) if log is None else log.highlights
-    return Announcement(
-        series=refs.series(head.tag),
-        revision=head,
-        base=base,
-        highlights=" ".join(map(plain, highlights)),
-        summary=None if log is None else log.summary,
-        causes=msgspec.convert(causes[:NUM_CAUSES], list[AnnouncedCause], from_attributes=True),
-        num_causes=len(causes),
-    )
+    highlights = [] if log is None else log.highlights
+    if base is None:
+        highlights = main_changes_sentences(head, None, ())
+    return {
+        "series": refs.series(head.tag),
+        "revision": revision_facts(head),
+        "base": None if base is None else revision_facts(base),
+        "url": None if log is None else log.url,
+        "highlights": [*map(plain, highlights)],
+        "summary": None if log is None else log.summary,
+        "causes": causes[:NUM_CAUSES],
+        "num_causes": len(causes),
+    }
 
 
 # -- receivers
@@ -116,7 +93,7 @@ def signature(body: bytes, secret: str) -> str:
 # -- deliveries
 
 
-FORMAT = 1
+FORMAT = 2
 """The version of the document. It increases when a name is removed or changes its meaning."""
 
 EVENT = "revision.published"
@@ -130,15 +107,10 @@ TIMEOUT = 10.0
 _TOO_MANY_REQUESTS, _SERVER_ERROR = 429, 500
 
 
-def document(announced: Announcement, delivery: str, sent_at: datetime) -> bytes:
+def document(announced: Mapping[str, Any], delivery: str, sent_at: datetime) -> bytes:
     """Return the body of a delivery, which docs/notifications.md describes."""
     head = {"format": FORMAT, "event": EVENT, "delivery": delivery, "sent_at": sent_at}
-    base = announced.base
-    revisions = {
-        "revision": revision_facts(announced.revision),
-        "base": None if base is None else revision_facts(base),
-    }
-    return msgspec.json.encode(head | msgspec.structs.asdict(announced) | revisions)
+    return msgspec.json.encode(head | {**announced})
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -158,14 +130,15 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 def deliver(
-    announced: Announcement,
+    announced: Mapping[str, Any],
+    revision: RevisionInfo,
     receiver: Receiver,
     secret: str,
     *,
     pauses: Sequence[float] = PAUSES,
     timeout: float = TIMEOUT,
 ) -> Notification:
-    """Post an announcement to a receiver, and return the outcome; failures are not raised.
+    """Post what is announced of a revision, and return the outcome; failures are not raised.
 
     The body is signed with the ``secret``, unless it is empty. Redirects are not followed, because
     the operator trusts only the receivers themselves. Each attempt follows a pause in seconds;
@@ -204,7 +177,7 @@ def deliver(
         except (httpx.InvalidURL, UnicodeError):  # UnicodeError by idna
             reason = "is not a URL that can be posted to"
             break
-    return Notification(announced.revision, receiver.shown, delivery, attempts, reason)
+    return Notification(revision, receiver.shown, delivery, attempts, reason)
 
 
 # -- imports
@@ -231,6 +204,7 @@ class Notifier:
             frame_bytes=_FRAME_BYTES,
             comparison_bytes=_COMPARISON_BYTES,
             recipes_url=settings.recipes_url,
+            public_url=settings.public_address(),
         )
         self.notifications: list[Notification] = []
 
@@ -240,7 +214,7 @@ class Notifier:
         for revision in sorted(new, key=age) if self._receivers else ():
             announced = self._announcement(revision)
             for receiver in self._receivers:
-                self.notifications.append(deliver(announced, receiver, self._secret))
+                self.notifications.append(deliver(announced, revision, receiver, self._secret))
 
     @property
     def failures(self) -> list[str]:
@@ -251,11 +225,9 @@ class Notifier:
             if sent.reason is not None
         ]
 
-    def _announcement(self, revision: RevisionInfo) -> Announcement:
+    def _announcement(self, revision: RevisionInfo) -> dict[str, Any]:
         base, log = self._catalog.history.previous(revision), None
         if base is not None:
             with suppress(CatalogError):  # it is announced even if a content is damaged
-                explanation = self._library.explain(base, revision)
-                recipes = self._library.recipes_change(base, revision)
-                log = changelog(base, revision, explanation, recipes=recipes, most_specs=0)
+                log = SideComparison(base, revision, self._library).notes(most_specs=0)
         return announcement(Neighbours(base, revision), log)

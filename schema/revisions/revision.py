@@ -17,6 +17,7 @@ from schema.revisions.twins import twins_field
 from snapshots import refs
 from snapshots.catalog.history_queries import HistoryQueries, require_complete
 from snapshots.changes.pairings import states_stacks
+from snapshots.history import Neighbours
 from snapshots.models import (
     DEMO,
     GIT,
@@ -289,11 +290,10 @@ class Revision(Node):
         history, series = context.changing_history(), refs.series(revision.tag)
         require_complete(context.catalog, history, series, causes=True)
         changes = context.of_history(HistoryQueries.main_changes, series).get(revision.ref)
-        previous = history.previous(revision)
-        between = None if previous is None else context.catalog.recipes.between(previous, revision)
-        cause = None if changes is None else changes.cause
-        commit = between.only_commit(cause.recipe) if between and cause else None
-        return list(map(plain, main_changes_sentences(revision, changes, commit)))
+        step = Neighbours(history.previous(revision), revision)
+        main = () if changes is None else changes.causes[:1]
+        causes = context.library.stored_causes({step: main})[step].causes
+        return list(map(plain, main_changes_sentences(revision, changes, causes)))
 
     @resolver(Cost(weight=60))
     def growth_point(self, info: Info) -> LazyGrowthPoint | None:

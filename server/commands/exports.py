@@ -63,29 +63,30 @@ def feed_command(
       no links.
     """
     _require_fitting(series, package, is_all=is_all, output=output)
-    from server.feeds import FeedAddresses, causes_in_feeds, series_document, write_all
-    from snapshots.notes.atom import package_feed
+    from server.feeds import FeedAddresses, package_documents, series_document, write_all
 
     addresses = partial(FeedAddresses.of_files, base_url, server_url)
     opened = parameters.open_catalog(catalog)
     opened.history.require_series(series, "SERIES")
-    opened = opened.complete(series)
+    opened = opened.complete(series, causes=True)
+    library, history = opened.library, opened.history
     if is_all and output is not None:
-        names = opened.history.series_names if series is None else [series]
+        names = history.series_names if series is None else [series]
         with console.progress() as bars:
-            num_written = write_all(opened.library, opened.history, names, output, addresses, bars)
+            num_written = write_all(library, history, names, output, addresses, bars)
         console.note(f"{counted(num_written, 'file')} written in {output}")
         return
+    name = series or ""
     if package is None:
-        document = series_document(opened.library, opened.history, series or "", addresses(None))
+        changes = library.history_queries.main_changes(history, name)
+        feed = series_document(library, history, name, addresses(None), changes)
     else:
-        timeline = opened.package_timeline(package, series or "")
-        causes = causes_in_feeds(opened.library, opened.history, [timeline])[package]
-        document = package_feed(timeline, addresses(package), causes).xml
+        timelines = {package: opened.package_timeline(package, name)}
+        feed = package_documents(library, history, timelines, addresses)[package]
     if output is None:
-        click.echo(document.decode(), nl=False)
+        click.echo(feed.xml.decode(), nl=False)
     else:
-        write(output, document)
+        write(output, feed.xml)
 
 
 def _require_fitting(

@@ -5,7 +5,7 @@ and the others wait. If a cache is full, the least recently used value is evicte
 """
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
@@ -28,6 +28,7 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.lookup import RequestedSpecs
 from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.sides import Side
+from snapshots.changes.stored_changes import StoredCause
 from snapshots.changes.twins import Twins
 from snapshots.contents import Content
 from snapshots.frames import queries
@@ -42,9 +43,10 @@ from snapshots.frames.suggestions import (
     merged_names,
     names_of,
 )
-from snapshots.history import History
-from snapshots.models import RevisionInfo, SideInfo, StackInfo, is_revision
-from snapshots.recipes.commits import Links, links_of
+from snapshots.history import History, Neighbours
+from snapshots.models import CauseKind, RevisionInfo, SideInfo, StackInfo, is_revision
+from snapshots.notes.sections import StoredCauses, stored_cause
+from snapshots.recipes.commits import Commit, Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.tables import SPEC_ROWS
 from snapshots.timelines.absences import Loader
@@ -237,6 +239,52 @@ class Library:
     def links(self, repository: str) -> Links:
         """Return the URLs at which commits of a repository can be viewed."""
         return links_of(self._recipes_url, repository)
+
+    def stored_causes(
+        self, causes: Mapping[Neighbours, Sequence[StoredCause]]
+    ) -> dict[Neighbours, StoredCauses]:
+        """Return the causes of some revisions' changes, with the commits that explain them.
+
+        A commit is named if it changed the recipe of the cause's package, and that is in the cache:
+        a version that no spec in the cache has is a machine's.
+        """
+        between = {
+            step: commits
+            for step in causes
+            if step.base is not None and (commits := self.recipes.between(step.base, step.head))
+        }
+        pairs = {
+            step.pair
+            for step in between
+            if any(cause.kind is CauseKind.VERSION for cause in causes[step])
+        }
+        versions = {
+            pair: {(package.name, new) for package in packages for new in package.versions_added}
+            for pair, packages in self.history_queries.package_counts(pairs).items()
+        }
+
+        def commits_of(step: Neighbours, cause: StoredCause) -> Sequence[Commit]:
+            is_own = cause.kind is CauseKind.RECIPE or (
+                cause.kind is CauseKind.VERSION
+                and (cause.package, cause.after) in versions.get(step.pair, ())
+            )
+            of_step = between.get(step) if is_own and cause.package else None
+            return () if of_step is None else of_step.touching(cause.package or "")
+
+        explained = {}
+        for step, of_step in causes.items():
+            recipes = self.recipes.of(step.head)
+            links = Links() if recipes is None else self.links(recipes.repository)
+            entries = [stored_cause(cause, commits_of(step, cause), links) for cause in of_step]
+            moments = [
+                moment
+                for side in step
+                if any(entry.commits for entry in entries)
+                and side is not None
+                and (moment := self.recipes.recorded_at(side)) is not None
+            ]
+            explained[step] = StoredCauses(entries, max(moments, default=None))
+        return explained
 
     def find_returned(self, base: SideInfo, head: SideInfo) -> Mask:
         """Return a mask that selects the rows of head that an earlier revision of its series had.

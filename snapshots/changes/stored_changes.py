@@ -200,11 +200,6 @@ class StoredCause(msgspec.Struct, frozen=True):
         """The name that identifies it."""
         return CauseName(self.kind, self.package, self.before, self.after)
 
-    @property
-    def recipe(self) -> str | None:
-        """The package whose recipe changed; None for a cause of another kind."""
-        return self.package if self.kind is CauseKind.RECIPE else None
-
 
 def stored_causes(causes: Causes, head: Frame) -> tuple[StoredCause, ...]:
     """Return the stored form of causes, in their order; ``head`` contains the explained specs."""

@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.stored_changes import PackageCounts, PairCounts
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
+from snapshots.history import Neighbours
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.notes import sections
 from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, spelled
-from snapshots.recipes.commits import Commit
 from snapshots.texts import counted, short_digest, shortened, size
 from snapshots.timelines.growth import MainChanges, MovedStack
 
@@ -212,7 +214,9 @@ def specs_sentence(
 _STEPS = (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED)
 
 
-def packages_sentence(packages: dict[str, list[sections.ChangedPackage]]) -> Sentence | None:
+def packages_sentence(
+    packages: Mapping[str, Sequence[sections.ChangedPackage | PackageCounts]],
+) -> Sentence | None:
     """Return a sentence about the changes of packages; it names the packages if they are few."""
     clauses = []
     for kind in (PackageChangeKind.ADDED, PackageChangeKind.REMOVED, *_STEPS):
@@ -299,37 +303,87 @@ def stacks_sentences(
     return sentences
 
 
-def main_changes_sentences(
-    revision: RevisionInfo, changes: MainChanges | None, commit: Commit | None
-) -> list[Sentence]:
-    """Return the main changes of a revision; ``changes`` is None for the first of a series.
+# -- stored changes of a revision
 
-    ``commit`` is the only one that changed the recipe of the main cause; None if there is none.
+
+def revision_sentences(
+    step: Neighbours,
+    changes: MainChanges | None,
+    causes: Iterable[sections.CauseEntry],
+    packages: Iterable[PackageCounts],
+) -> list[Sentence]:
+    """Return the stored changes of a revision, the main ones first.
+
+    ``changes`` is None for the first of a series, and ``causes`` are theirs.
+    """
+    base, head = step
+    if base is None or changes is None or not _num_changed(changes.counts):
+        return main_changes_sentences(head, changes, ())
+    of_kinds: dict[str, list[PackageCounts]] = {}
+    for package in packages:
+        of_kinds.setdefault(package.kind.value, []).append(package)
+    sentences = [
+        *_stacks_of(changes),
+        _counts_sentence(head, changes.counts),
+        packages_sentence(of_kinds),
+        size_sentence(base.total_size, head.total_size),
+        *(_share_sentence(cause, changes.counts) for cause in causes),
+    ]
+    return [sentence for sentence in sentences if sentence is not None]
+
+
+def main_changes_sentences(
+    revision: RevisionInfo, changes: MainChanges | None, causes: Sequence[sections.CauseEntry]
+) -> list[Sentence]:
+    """Return the stacks that a revision added or removed, and its main cause, or else its counts.
+
+    ``changes`` is None for the first of a series, and ``causes`` are theirs.
     """
     if changes is None:
         return [Sentence(f"The first revision, with {counted(revision.num_specs, 'spec')}.")]
-    counts = changes.counts
+    if not _num_changed(changes.counts):
+        return [Sentence("Nothing changed.")]
+    main = [_share_sentence(cause, changes.counts) for cause in causes[:1]]
+    return [*_stacks_of(changes), *main] or [_counts_sentence(revision, changes.counts)]
+
+
+def cause_subject(cause: sections.CauseEntry) -> list[str]:
+    """Return the pieces that name a cause, by the subject of the only commit that explains it."""
+    if cause.commits is None or len(cause.commits) != 1:
+        return noun_phrase(cause)
+    (commit,) = cause.commits
+    return [Value(shortened(commit.title, _LONGEST)), " (", _reference(commit), ")"]
+
+
+def _share_sentence(cause: sections.CauseEntry, counts: PairCounts) -> Sentence:
+    replacements = counted(counts.specs_rebuilt + counts.specs_replaced, "replacement")
+    share = f" accounts for {cause.num_specs:,} of {replacements}"
+    return _sentence([*cause_subject(cause), share])
+
+
+def _stacks_of(changes: MainChanges) -> list[Sentence]:
     stacks: dict[str, list[MovedStack]] = {}
     for stack in changes.stacks:
         stacks.setdefault(stack.kind.value, []).append(stack)
-    sentences = stacks_sentences(stacks)
-    if (cause := changes.cause) is not None:
-        noun = cause_phrases(cause.kind, cause.package, cause.before, cause.after).noun
-        texts, fields = zip(*filled(noun, cause.package, cause.before, cause.after), strict=True)
-        title = "".join(texts) if commit is None else commit.subject
-        if commit is None and not fields[0]:
-            title = title[0].upper() + title[1:]
-        replacements = counts.specs_rebuilt + counts.specs_replaced
-        share = f"{cause.num_specs:,} of {counted(replacements, 'replacement')}"
-        sentences.append(Sentence(Value(shortened(title, _LONGEST)), f" accounts for {share}."))
-    numbers = (counts.specs_added, counts.specs_removed, counts.specs_changed)
-    if not any(numbers):
-        return [Sentence("Nothing changed.")]
-    if not sentences:
-        parts = zip(numbers, ("added", "removed", "with other facts"), strict=True)
-        clauses = [[f"{number:,} {what}"] for number, what in parts if number]
-        sentences.append(Sentence("Specs: ", *enumerated(clauses), "."))
-    return sentences
+    return stacks_sentences(stacks)
+
+
+def _counts_sentence(revision: RevisionInfo, counts: PairCounts) -> Sentence:
+    return specs_sentence(
+        revision.num_specs,
+        added=counts.specs_added,
+        rebuilt=counts.specs_rebuilt,
+        replaced=counts.specs_replaced,
+        removed=counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0),
+        changed=counts.specs_changed,
+    )
+
+
+def _num_changed(counts: PairCounts) -> int:
+    return counts.specs_added + counts.specs_removed + counts.specs_changed
+
+
+# -- losses
 
 
 def losses_sentences(
@@ -393,7 +447,7 @@ def _replaced_by_older(versions: Sequence[sections.LostVersion]) -> list[str]:
 def _sentence(pieces: Sequence[str]) -> Sentence:
     """Return a sentence with a capital first letter, unless it begins with a name."""
     first, *more = pieces
-    if not isinstance(first, Name):
+    if not isinstance(first, Name | Value):
         first = first[0].upper() + first[1:]
     return Sentence(first, *more, ".")
 
@@ -402,6 +456,11 @@ def _were(count: int, what: str) -> str:
     return f"{count:,} {'was' if count == 1 else 'were'} {what}"
 
 
-def _version_step(entry: sections.ChangedPackage) -> list[str]:
-    before, after = entry.newest_before or "", entry.newest_after or ""
+def _version_step(entry: sections.ChangedPackage | PackageCounts) -> list[str]:
+    if isinstance(entry, sections.ChangedPackage):
+        before, after = entry.newest_before or "", entry.newest_after or ""
+    elif len(entry.versions_added) == len(entry.versions_removed) == 1:
+        (before,), (after,) = entry.versions_removed, entry.versions_added
+    else:
+        return [Name(entry.name)]
     return [Name(entry.name), " ", Value(before), " → ", Value(after)]

@@ -19,10 +19,11 @@ from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS
 from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.stored_changes import StoredCause
 from snapshots.changes.vocabulary import cause_title
 from snapshots.frames.frame import Frame
 from snapshots.models import COMPARED_FACTS, CauseKind
-from snapshots.recipes.commits import Links, without_pull_request
+from snapshots.recipes.commits import Commit, Links, without_pull_request
 from snapshots.recipes.effects import CauseCommit, CommitEffect, CommitLevel, RecipesChange
 from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.versions import is_older
@@ -181,13 +182,13 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     before: str | None
     after: str | None
     title: str
-    facts: list[FieldChange]
-    why_unknown: str | None
-    together: list[str]
-    num_together: int
+    facts: list[FieldChange] = []
+    why_unknown: str | None = None
+    together: list[str] = []
+    num_together: int = 0
     num_specs: int
     num_involved: int
-    packages: list[str]
+    packages: list[str] = []
     commits: list["CommitEntry"] | None = None
 
 
@@ -269,6 +270,32 @@ def commits_of(recipes: RecipesChange, number: int) -> list[CommitEntry] | None:
     if recipes.attribution is None:
         return None
     return [CommitEntry.of(one, recipes.links) for one in recipes.attribution.of_cause(number)]
+
+
+class StoredCauses(msgspec.Struct, frozen=True):
+    """The main causes of what a revision changed, as they are stored.
+
+    ``known_since`` is when the commits of any of them became known; None without commits.
+    """
+
+    causes: Sequence[CauseEntry] = ()
+    known_since: datetime | None = None
+
+
+def stored_cause(cause: StoredCause, commits: Iterable[Commit], links: Links) -> CauseEntry:
+    """Return the entry of a stored cause, with the commits of the package's own recipe."""
+    explaining = (CauseCommit(commit, CommitLevel.OWN_RECIPE, False) for commit in commits)
+    return CauseEntry(
+        key=cause.name.key,
+        kind=cause.kind.value,
+        package=cause.package,
+        before=cause.before,
+        after=cause.after,
+        title=cause_title(cause.name),
+        num_specs=cause.num_specs,
+        num_involved=cause.num_involved,
+        commits=[CommitEntry.of(commit, links) for commit in explaining],
+    )
 
 
 class Rebuilds(msgspec.Struct, frozen=True):

@@ -55,6 +55,9 @@ def long_day(moment: datetime) -> str:
     return f"{moment.day} {moment:%B %Y}"
 
 
+SYNTHETIC = "Synthetic data, made up for demonstration: no real build cache ever held this."
+"""What is said of generated data."""
+
 _WORDS = (
     "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
 )

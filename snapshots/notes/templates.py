@@ -10,18 +10,15 @@ import msgspec
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import reason_phrase
-from snapshots.history import Neighbours
 from snapshots.models import SideInfo
 from snapshots.notes import sections, sentences
-from snapshots.notes.changelog import Changelog, ComparisonFilter, changelog, to_json
+from snapshots.notes.changelog import Changelog, ComparisonFilter, to_json
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
-from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated
-from snapshots.recipes.effects import RecipesChange
+from snapshots.notes.sentences import SYNTHETIC, Name, Reference, Sentence, Value, enumerated
 from snapshots.texts import counted, distinct_times, in_words, short_digest, size, visible
 
 Filters = dict[str, Callable[..., Any]]
@@ -175,6 +172,7 @@ def _escaped_value(value: Any) -> Any:
 
 def variables(log: Changelog) -> dict[str, Any]:
     """Return the variables of a changelog, by name; docs/notes.md describes them."""
+    is_synthetic = log.base.source.synthetic or log.head.source.synthetic
     groups, num_unexplained = sections.explained(log.causes)
     largest, smaller = sections.leading(groups)
     num_replaced = log.summary.specs_rebuilt + log.summary.specs_replaced
@@ -191,7 +189,7 @@ def variables(log: Changelog) -> dict[str, Any]:
         "digests": _digests(log),
         "causes_title": f"What caused the replacement{'' if num_replaced == 1 else 's'}",
         "only_cause": groups[0] if len(groups) == 1 and not num_unexplained else None,
-        "synthetic": log.base.source.synthetic or log.head.source.synthetic,
+        "synthetic": SYNTHETIC if is_synthetic else "",
         "largest_causes": largest,
         "smaller_causes": smaller,
         "num_unexplained": num_unexplained,
@@ -258,38 +256,3 @@ def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     markup = _MARKUPS[format_]
     template = built_in_environment(markup).get_template(f"notes.{markup.suffix}.jinja")
     return "".join(watch(template.generate(variables(log))))
-
-
-def html_story(neighbours: Neighbours, explanation: Explanation) -> str:
-    """Return the story of two neighbours as an HTML fragment, of about 30,000 characters at most.
-
-    It depends only on the contents, and on whether these are synthetic: returned specs are not
-    listed separately. ``stories.FORMAT`` is incremented when its text changes.
-    """
-    base = neighbours.base
-    if base is None:
-        raise ValueError("the first of a series has no story")
-    return story_of(changelog(base, neighbours.head, explanation, most_specs=0))
-
-
-MAX_IN_FEEDS = 20
-"""Maximum number of commits listed in an entry of a feed."""
-
-
-def commits_story(recipes: RecipesChange, explanation: Explanation) -> str:
-    """Return the commits that explain the changes as an HTML fragment; empty if there are none."""
-    commits = sections.effects_of(recipes, explanation.causes)
-    if not commits:
-        return ""
-    title = f"<h3>{commits_title(commits)} ({len(commits):,})</h3>"
-    lines = [sentences.html(commit_sentence(commit)) for commit in commits[:MAX_IN_FEEDS]]
-    if more := len(commits) - len(lines):
-        lines.append(f"{more:,} more")
-    items = "\n".join(f"<li>{line}</li>" for line in lines)
-    return f"{title}\n<ul>\n{items}\n</ul>\n"
-
-
-def story_of(log: Changelog) -> str:
-    """Return the story of a changelog."""
-    template = built_in_environment(HTML).get_template("story.html.jinja")
-    return template.render(variables(log))

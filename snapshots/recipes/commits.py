@@ -250,17 +250,13 @@ class Between(msgspec.Struct, frozen=True):
     reached: Sequence[Commit] = ()
     taken_back: Sequence[Commit] = ()
 
-    def only_commit(self, package: str | None) -> Commit | None:
-        """Return the commit that changed the recipe of a package; None if there is not exactly one.
-
-        Sweeping commits, which change the recipes of many packages, do not count.
-        """
-        commits = [
+    def touching(self, package: str) -> list[Commit]:
+        """Return the commits that changed the recipe of a package, without sweeping ones."""
+        return [
             commit
             for commit in self.reached
             if package in commit.packages and not commit.is_sweeping
         ]
-        return commits[0] if len(commits) == 1 else None
 
 
 class CommitGraph:

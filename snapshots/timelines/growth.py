@@ -82,12 +82,16 @@ class MainChanges(msgspec.Struct, frozen=True):
     - counts: Its numbers of added, removed and changed specs and packages.
     - stacks: The stacks that it added and removed, by name; empty if the source of the revision or
       of the one before does not list stacks.
-    - cause: The known cause that explains the most specs; None if there is none.
+    - causes: The known causes that explain the most specs, at most MAX_CAUSES, most first.
     """
 
     counts: PairCounts
     stacks: tuple[MovedStack, ...]
-    cause: StoredCause | None
+    causes: tuple[StoredCause, ...]
+
+
+MAX_CAUSES = 5
+"""Maximum number of causes in the main changes of a revision."""
 
 
 def main_changes(
@@ -98,7 +102,7 @@ def main_changes(
     ``rows`` are those of the table ``comparisons`` with the columns ``causes`` and ``cells``, one
     for each pair of the series.
     """
-    causes = dict(zip(_pairs(rows), map(_main_cause, rows["causes"]), strict=True))
+    causes = {pair: tuple(_main_causes(of_pair)) for pair, of_pair in _lists(rows, "causes")}
     cells = {pair: _by_stack(of_pair) for pair, of_pair in _lists(rows, "cells")}
     sizes: Counter[str] = Counter()
     main = {}
@@ -109,17 +113,16 @@ def main_changes(
         if step.base is not None:
             sides = step.base.known_stacks, step.head.known_stacks
             stacks = () if None in sides else tuple(_moved(before, sizes))
-            cause = causes.get(step.pair)
             counts = growth.counts[step.pair]
-            main[step.head.ref] = MainChanges(counts, stacks, cause)
+            main[step.head.ref] = MainChanges(counts, stacks, causes.get(step.pair, ()))
     return main
 
 
-def _main_cause(causes: pa.ListScalar) -> StoredCause | None:
-    for cause in causes.values or ():
-        if cause["kind"].as_py() != CauseKind.UNKNOWN.value:
-            return msgspec.convert(cause.as_py(), StoredCause)
-    return None
+def _main_causes(causes: pa.StructArray) -> Iterator[StoredCause]:
+    is_known = pc.not_equal(causes.field("kind"), CauseKind.UNKNOWN.value)
+    is_main = pc.greater(causes.field("num_specs"), 0)
+    for cause in causes.filter(pc.and_(is_known, is_main)).slice(0, MAX_CAUSES):
+        yield msgspec.convert(cause.as_py(), StoredCause)
 
 
 def _by_stack(cells: pa.StructArray) -> dict[str, int]:

@@ -13,7 +13,7 @@ from snapshots.arrays import Numbers
 from snapshots.changes.package_changes import PackageChangeKind, package_kinds
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.frames.columns import begins_of_runs
-from snapshots.history import History
+from snapshots.history import History, Neighbours
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import VersionKey, place_in_order, version_key
 from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, Steps
@@ -40,6 +40,11 @@ class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
     specs_removed: int
     specs_changed: int
     reasons: Mapping[SpecChangeReason, int]
+
+    @property
+    def step(self) -> Neighbours:
+        """The two revisions."""
+        return Neighbours(self.base, self.head)
 
 
 class PackageTimeline(msgspec.Struct, frozen=True, kw_only=True):

@@ -333,15 +333,13 @@ def of_html(text: str) -> Numbers:
 
 
 def of_feed(client: httpx.Client) -> Numbers:
-    """Return the numbers of the title of the newest entry of the feed, and of its summary."""
+    """Return the numbers of the newest entry of the feed."""
     entry = feedparser.parse(client.get("/feeds/develop.atom").text).entries[0]
-    title = outcomes(entry.title.partition(": ")[2])
-    assert sentence(_all_named(entry.summary)).items() <= title.items()
-    packages = re.search(r"Packages: ([^.]*)\.", entry.summary)
+    packages = re.search(r"Of the packages, (.*?)\.(?= |$)", entry.summary)
     counts = packages[1] if packages else ""
-    return title | {
-        "packages_added": number("added", counts),
-        "packages_removed": number("removed", counts),
+    return sentence(_all_named(entry.summary)) | {
+        f"packages_{name}": number(f"(?:was|were) {name}", counts)
+        for name in ("added", "removed", "upgraded", "downgraded")
     }
 
 

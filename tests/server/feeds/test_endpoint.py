@@ -37,7 +37,7 @@ SMALL = list(history(revisions=4, packages=4, specs=20))
 class FeedsOf:
     """The endpoint over a catalog, without a server; ``queries`` are those of the history."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, public_url: str = "") -> None:
         self.catalog = Catalog(str(folder))
         self.catalog.refresh(missing_ok=True)
         self.library = Library(self.catalog)
@@ -52,6 +52,7 @@ class FeedsOf:
             history,
             ResponseSender(self.responses, self.lanes.light, Outgoing(Admission())),
             self.lanes,
+            public_url,
             SingleFlight("feed", seconds=10, outlasts=True),
         )
 
@@ -82,7 +83,7 @@ pytestmark = pytest.mark.anyio
 
 
 def test_feed_of_a_series_has_all_revisions(demo_catalog: Path) -> None:
-    """It is valid, with one entry per revision, stories, and links relative to its URL."""
+    """It is valid, with one entry per revision, and absolute links; no content is loaded."""
     feeds = FeedsOf(demo_catalog)
     answer = feeds.get(SERIES)
     assert answer.status_code == 200
@@ -91,15 +92,30 @@ def test_feed_of_a_series_has_all_revisions(demo_catalog: Path) -> None:
     feed = read_feed(answer.content)
     revisions = feeds.catalog.history.of_series("develop-DATE")
     assert [entry.tags[0].term for entry in feed.entries] == [each.tag for each in revisions]
-    assert "<h3>" in feed.entries[0].content[0].value
-    assert "<h3>" not in feed.entries[-1].content[0].value
-    url = httpx.URL("http://test" + SERIES)
-    assert url.join(feed.feed.links[0].href) == url
+    assert feeds.library.frames.num_cached == 0
+    assert "<li>" in feed.entries[0].content[0].value
+    assert feed.feed.links[0].href == "http://test" + SERIES
     refs = [revision.ref for revision in revisions]
-    paths = [f"/compare/{old}...{new}/notes" for new, old in pairwise(refs)]
+    paths = [f"compare/{old}...{new}/notes" for new, old in pairwise(refs)]
     links = [entry.links[0] for entry in feed.entries]
-    assert [url.join(link.href).path for link in links] == [*paths, f"/r/{refs[-1]}"]
+    expected = [f"http://test/{path}" for path in (*paths, f"r/{refs[-1]}")]
+    assert [link.href for link in links] == expected
     assert {link.type for link in links} == {"text/html"}
+
+
+async def test_links_begin_with_the_public_url(demo_catalog: Path) -> None:
+    """Or with the address of the request, or with a slash if that is none."""
+    public = "https://example.org/cache/"
+    for feeds, headers, root in (
+        (FeedsOf(demo_catalog, public), {"host": "elsewhere"}, public),
+        (FeedsOf(demo_catalog), {"host": "one.example.org:8000"}, "http://one.example.org:8000/"),
+        (FeedsOf(demo_catalog), {"host": "a b"}, "/"),
+    ):
+        async with feeds.client() as client:
+            answer = await client.get(SERIES, headers=headers)
+        feed = read_feed(answer.content)
+        assert feed.feed.links[0].href == f"{root}feeds/develop-DATE.atom"
+        assert all(entry.links[0].href.startswith(root) for entry in feed.entries)
 
 
 def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
@@ -200,12 +216,10 @@ def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
         return read_feed(feed.content).entries[0]
 
     before = newest()
-    assert "ull request" not in before.content[0].value
+    assert "/pull/" not in before.content[0].value
     import_recipes(catalog, sorted(catalog.package_names()))
     after = newest()
-    html = after.content[0].value
-    assert html.startswith(before.content[0].value)
-    assert "<h3>Pull requests (" in html
+    assert f'<a href="{REPOSITORY}/pull/' in after.content[0].value
     moments = [datetime.fromisoformat(entry.updated) for entry in (before, after)]
     recorded = catalog.recipes.recorded_at
     revisions = catalog.history.of_series("develop")
@@ -218,7 +232,10 @@ def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("package", "cause"),
-    [("lib", "lib: fix an argument (#12)"), ("app", "lib: fix an argument (#12)")],
+    [
+        ("lib", "lib: fix an argument (spack-packages#12)"),
+        ("app", "lib: fix an argument (spack-packages#12)"),
+    ],
 )
 def test_feed_of_a_package_names_the_cause(tmp_path: Path, package: str, cause: str) -> None:
     """By the pull request, if one commit changed the recipe."""
@@ -243,5 +260,5 @@ def test_feed_of_a_package_names_the_cause(tmp_path: Path, package: str, cause: 
     catalog.recipes.keep(recipes, {recipes[newest].source: commits})
     feed = read_feed(FeedsOf(tmp_path).get(f"/feeds/develop/{package}.atom").content)
     assert feed.entries[0].title.startswith(f"{package}: ")
-    assert f"({cause})" in feed.entries[0].title
-    assert f"Cause of 1 spec: {cause}." in feed.entries[0].summary
+    assert f" because of {cause}, in develop of " in feed.entries[0].title
+    assert feed.entries[0].summary.endswith(f" Because of {cause}: 1 spec.")

@@ -45,7 +45,8 @@ class Hook:
 
 LOG = log_between(BASE, HEAD)
 assert is_revision(LOG.base) and is_revision(LOG.head)  # noqa: PT018
-ANNOUNCEMENT = announcement(Neighbours(LOG.base, LOG.head), LOG)
+REVISION = LOG.head
+ANNOUNCEMENT = announcement(Neighbours(LOG.base, REVISION), LOG)
 
 Answer = tuple[int, dict[str, str]]
 

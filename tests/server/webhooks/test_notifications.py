@@ -17,7 +17,7 @@ from snapshots.notes.sentences import plain
 from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog, succeed
 from tests.server.servers import free_port
-from tests.server.webhooks.hooks import ANNOUNCEMENT, LOG, Answer, receiving
+from tests.server.webhooks.hooks import ANNOUNCEMENT, LOG, REVISION, Answer, receiving
 
 SECRET = "only for tests"  # noqa: S105
 
@@ -56,7 +56,7 @@ def test_new_revisions_are_announced_in_order(pages: Path, tmp_path: Path) -> No
     dated = [body for body in bodies if body["series"] == "develop-DATE"]
     first = dated[0]
     assert (first["base"], first["summary"], first["causes"]) == (None, None, [])
-    assert first["highlights"].startswith("The first revision of its series, with 20 specs of ")
+    assert first["highlights"] == ["The first revision, with 20 specs."]
     for before, after in pairwise(dated):
         assert after["base"]["tag"] == before["revision"]["tag"]
         assert after["summary"]["specs_added"]
@@ -116,7 +116,7 @@ def test_announcement_after_a_damaged_content_has_no_changes(
     announced = hook.received[0].json
     assert announced["base"]["tag"] == earlier[-1].tag
     assert (announced["summary"], announced["causes"]) == (None, [])
-    assert announced["highlights"].startswith("There are 20 specs")
+    assert announced["highlights"] == []
     assert notifier.failures == []
 
 
@@ -126,7 +126,7 @@ def test_announcement_after_a_damaged_content_has_no_changes(
 def deliver(url: str, secret: str = "") -> webhooks.Notification:
     """Deliver to a URL, with three attempts without pauses; return the outcome."""
     (receiver,) = webhooks.receivers_of([url], "--notify")
-    return webhooks.deliver(ANNOUNCEMENT, receiver, secret, pauses=(0, 0, 0), timeout=0.3)
+    return webhooks.deliver(ANNOUNCEMENT, REVISION, receiver, secret, pauses=(0, 0, 0), timeout=0.3)
 
 
 def test_body_describes_the_revision() -> None:
@@ -143,11 +143,11 @@ def test_body_describes_the_revision() -> None:
     assert received.headers["x-cachelog-delivery"] == delivered.delivery
     assert "x-cachelog-signature-256" not in received.headers
     body = received.json
-    assert (body["format"], body["event"]) == (1, "revision.published")
+    assert (body["format"], body["event"]) == (2, "revision.published")
     assert body["delivery"] == delivered.delivery
     assert before <= datetime.fromisoformat(body["sent_at"]) <= datetime.now(UTC)
     assert (body["base"]["tag"], body["revision"]["tag"]) == ("v0.21.0", "v0.22.0")
-    assert body["highlights"] == " ".join(map(plain, LOG.highlights))
+    assert body["highlights"] == [*map(plain, LOG.highlights)]
     assert body["summary"]["specs_added"] == LOG.summary.specs_added
     titles = [cause.title for cause in LOG.causes[: webhooks.NUM_CAUSES]]
     assert [cause["title"] for cause in body["causes"]] == titles

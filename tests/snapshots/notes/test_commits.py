@@ -14,8 +14,7 @@ from snapshots.notes.changelog import Changelog
 from snapshots.notes.phrases import commit_sentence
 from snapshots.notes.sentences import plain
 from snapshots.recipes.commits import Between, Commit, Links, SpackChange, links_of
-from snapshots.recipes.effects import Attribution, RecipesChange
-from tests.snapshots.changes.graphs import explained, node
+from tests.snapshots.changes.graphs import node
 from tests.snapshots.notes.stories import as_html, as_json, as_markdown, log_between
 from tests.snapshots.notes.test_cause_phrases import OTHER_RECIPE
 from tests.snapshots.notes.test_escaping import HOSTILE, elements
@@ -146,28 +145,6 @@ def test_sentence_of_a_commit(log: Changelog, line: str, cause: str) -> None:
     assert line in {plain(commit_sentence(commit)) for commit in log.commits or ()}
     groups = templates.variables(log)["largest_causes"]
     assert cause in [plain(templates.causes(group)) for group in groups]
-
-
-def test_entries_of_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Entries list the effect of each commit, up to a number; without commits they have none."""
-    explanation = explained(BASE, HEAD)
-
-    def story(*commits: Commit) -> str:
-        attribution = Attribution(explanation, Between(commits))
-        return templates.commits_story(
-            RecipesChange(None, None, attribution, None, GITHUB), explanation
-        )
-
-    link = f'<a href="{HUB}/pull/5277">#5277</a>'
-    assert story(a_commit()) == (
-        f"<h3>Pull requests (1)</h3>\n<ul>\n<li>{link} <code>gettext: fix</code> accounts for "
-        "2 specs and reached 3</li>\n</ul>\n"
-    )
-    monkeypatch.setattr(templates, "MAX_IN_FEEDS", 1)
-    assert "<li>1 more</li>\n</ul>" in story(a_commit(), a_commit("tar: add v2 (#3)", "tar"))
-    assert story() == ""
-    unknown = RecipesChange(None, None, None, "not available", Links())
-    assert templates.commits_story(unknown, explanation) == ""
 
 
 def test_bump_of_spack_links_to_its_changes() -> None:

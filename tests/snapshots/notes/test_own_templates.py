@@ -185,5 +185,5 @@ def test_sections() -> None:
     assert set(unchanged["packages"]) > {"added", "removed", "fewer_builds"}
     assert not any(unchanged["packages"].values())
     assert unchanged["stacks"] == {"added": [], "removed": []}
-    assert (unchanged["is_changed"], unchanged["synthetic"]) == (False, False)
+    assert (unchanged["is_changed"], unchanged["synthetic"]) == (False, "")
     assert variables(LOG)["is_changed"]

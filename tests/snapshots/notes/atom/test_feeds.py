@@ -1,32 +1,26 @@
-"""Feeds: valid for any history, one entry per revision, with stable ids and stories."""
+"""Feeds: valid for any history, one entry per revision, with stable ids and their causes."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
-from lxml import etree
 from msgspec.structs import replace
 
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import NO_COUNTS, PairCounts, StoredCause
 from snapshots.errors import RevisionNotFound
-from snapshots.history import History, Neighbours
-from snapshots.notes.atom import (
-    NUM_STORIES,
-    PAGE,
-    EntryStory,
-    neighbours_in_feed,
-    package_feed,
-    series_feed,
-)
-from snapshots.notes.sentences import html
-from snapshots.notes.templates import html_story, story_of
+from snapshots.history import History
+from snapshots.models import CauseKind
+from snapshots.notes.atom import PAGE, package_feed, series_feed
+from snapshots.notes.sections import StoredCauses, stored_cause
+from snapshots.recipes.commits import Commit, links_of
+from snapshots.timelines.growth import MainChanges, growth, main_changes
 from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
-from tests.snapshots.changes.graphs import explained
 from tests.snapshots.factories import NAMES, a_revision, a_spec
 from tests.snapshots.notes.atom.feed_readers import Somewhere, read_feed
-from tests.snapshots.notes.stories import BASE, HEAD, log_between
 from tests.snapshots.timelines.generated_histories import PASTS, a_past
 
 ONE, OTHER, THIRD = a_spec("1"), a_spec("2", version="1.14.6"), a_spec("3", name="zlib")
@@ -34,16 +28,19 @@ PAST = a_past(("develop", 0, [ONE]), ("develop", 1, [ONE, THIRD]), ("develop", 3
 
 
 def of_series(past: HistoryQueries, series: str = "develop", *, after: str | None = None) -> Any:
-    """Return the parsed feed of a series, with all available counts."""
+    """Return the parsed feed of a series, with its changes."""
     counts = {pair: past.counts(pair) for pair in past.history.pairs}
-    return of_history(past.history, series, counts=counts, after=after)
+    points = growth(counts, series, past.history)
+    changes = main_changes(points, past.comparisons(), series, past.history)
+    return of_history(past.history, series, changes=changes, after=after)
 
 
-def of_history(history: History, series: str = "develop", **facts: Any) -> Any:
-    """Return the parsed feed of a series, with these counts and stories."""
-    return read_feed(
-        series_feed(history, series, Somewhere(), **({"counts": {}, "stories": {}} | facts)).xml
-    )
+def of_history(history: History, series: str = "develop", changes: Any = None, **facts: Any) -> Any:
+    """Return the parsed feed of a series; without its changes, each revision has none."""
+    if changes is None:
+        changes = {revision.ref: MainChanges(NO_COUNTS, (), ()) for revision in history.revisions}
+    facts = {"causes": {}, "packages": {}} | facts
+    return read_feed(series_feed(history, series, Somewhere(), changes, **facts).xml)
 
 
 def of_package(past: HistoryQueries, name: str, series: str = "develop") -> Any:
@@ -69,16 +66,16 @@ def test_every_feed_is_valid(past: HistoryQueries) -> None:
 
 
 def test_entries_of_a_series() -> None:
-    """Titles and summaries have counts; the first entry has totals."""
+    """The title has the main change, the summary all of them; the content lists the same."""
     entries = of_series(PAST).entries
     assert [entry.title for entry in entries] == [
-        "develop of 8 January 2025: 1 spec replaced",
-        "develop of 6 January 2025: 1 spec new",
-        "develop of 5 January 2025: the first of its series, 1 spec",
+        "develop of 8 January 2025: Of 2 specs, 1 replaces a different one",
+        "develop of 6 January 2025: Of 2 specs, 1 is new",
+        "develop of 5 January 2025: The first revision, with 1 spec",
     ]
-    assert entries[0].summary.startswith("Of 2 specs, 1 replaces a different one. Packages: 1 ")
-    assert entries[2].summary == "The first revision of its series, with 1 spec of 1 package."
-    assert all(entry.summary.split(".")[0] in entry.content[0].value for entry in entries)
+    assert entries[0].summary == "Of 2 specs, 1 replaces a different one."
+    items = entries[0].content[0].value
+    assert items.replace("<ul><li>", "").replace("</li></ul>", "") == entries[0].summary
 
 
 def test_entries_of_a_package() -> None:
@@ -88,21 +85,56 @@ def test_entries_of_a_package() -> None:
         "hdf5: upgraded, 1.14.6 added, 1.14.5 removed in develop of 8 January 2025",
         "hdf5: added, 1.14.5 added in develop of 5 January 2025",
     ]
-    assert "Specs: 1 added, 1 removed. By reason: " in entries[0].summary
-    assert "1 replaced" in entries[0].summary
+    assert entries[0].summary.endswith(" of hdf5 was removed. 1 spec replaced.")
     assert of_package(PAST, "cmake") is None
 
 
-def test_story_replaces_counts() -> None:
-    """A story is the content; without counts the entry compares totals."""
-    history = grown(3)
-    newest = neighbours_in_feed(history, "develop")[0]
-    story = "<p>Café &amp; <code>&lt;b&gt;</code></p>\n<ul>\n<li>x</li>\n</ul>\n"
-    entries = of_history(history, stories={newest: EntryStory(story)}).entries
-    assert entries[0].content[0].value.strip() == story.strip()
-    assert entries[1].content[0].value.startswith("<p>")
-    assert entries[0].title.endswith("2025: 5 specs, 1 more than before")
-    assert "There are 5 specs, 1 more than before." in entries[0].summary
+GITHUB = links_of("", "https://github.com/spack/spack-packages")
+
+
+def caused(history: History, *commits: Commit) -> Any:
+    """Return the newest entry of a series whose specs gettext rebuilt, with commits on it."""
+    cause = StoredCause(CauseKind.RECIPE, "gettext", None, None, 378, 387, None)
+    step = history.neighbours("develop")[-1]
+    counts = PairCounts(
+        specs_added=394,
+        specs_removed=394,
+        reasons={SpecChangeReason.REBUILT: 376, SpecChangeReason.REPLACES: 18},
+    )
+    explained = StoredCauses([stored_cause(cause, commits, GITHUB)], KNOWN if commits else None)
+    changes = {step.head.ref: MainChanges(counts, (), (cause,))}
+    return of_history(history, changes=changes, causes={step: explained}).entries[0]
+
+
+KNOWN = datetime(2026, 7, 1, tzinfo=UTC)
+
+
+def test_cause_of_an_entry() -> None:
+    """It is named by its pull request, if one commit changed the recipe; else by its title."""
+    moment = datetime(2026, 6, 21, tzinfo=UTC)
+    fix, other = (
+        Commit(letter * 40, (), moment, subject, ("gettext",))
+        for letter, subject in (("a", "gettext: fix it (#5277)"), ("b", "gettext: more (#5280)"))
+    )
+    for commits, subject, link in (
+        ((fix,), "gettext: fix it (spack-packages#5277)", True),
+        ((fix, other), "The recipe of gettext (spack-packages#5277 and 1 more)", True),
+        ((), "The recipe of gettext", False),
+    ):
+        entry = caused(grown(3), *commits)
+        sentence = f"{subject} accounts for 378 of 394 replacements"
+        assert entry.title == f"develop of 7 January 2025: {sentence}"
+        assert entry.summary.endswith(f" {sentence}.")
+        url = "https://github.com/spack/spack-packages/pull/5277"
+        assert (f'<a href="{url}">#5277</a>' in entry.content[0].value) == link
+        assert (datetime.fromisoformat(entry.updated) == KNOWN) == link
+
+
+def test_unknown_changes() -> None:
+    """An entry says so if a content cannot be read."""
+    entry = of_history(grown(2), changes={}).entries[0]
+    assert entry.title == "develop of 6 January 2025"
+    assert entry.summary == "What changed is unknown: a content cannot be read."
 
 
 # -- ids and times
@@ -173,72 +205,26 @@ def test_characters_that_xml_does_not_allow(text: str) -> None:
     """The document is well formed with any characters of a source."""
     awkward = a_past(("develop", 0, [a_spec("1", version=f"1{text}")]))
     assert of_package(awkward, "hdf5").entries
-    history = grown(2)
-    story = EntryStory(f"<p>{text}</p>")
-    assert of_history(history, stories={history.neighbours("develop")[-1]: story}).entries
+    subject = f"gettext: {text} (#1)"
+    assert caused(grown(2), Commit("a" * 40, (), KNOWN, subject, ("gettext",))).title
 
 
-# -- stories
-
-
-NUM_MANY = 1_000
-MAX_BYTES = 1 << 20
-
-
-def elements(story: str) -> set[str]:
-    """Return the names of the elements of a story, which are balanced and have no attributes."""
-    root = etree.fromstring(f"<div>{story}</div>")
-    assert not any(element.attrib for element in root.iter())
-    return {element.tag for element in root.iter()} - {"div"}
-
-
-def test_story() -> None:
-    """A story has the highlights, lost and added packages, in elements that every reader shows."""
-    log = log_between(BASE, HEAD)
-    story = story_of(log)
-    assert all(f"<li>{html(sentence)}</li>" in story for sentence in log.highlights)
-    assert "<h3>No longer available (" in story
-    assert "<h3>Added packages (2)</h3>" in story
-    assert "<code>abinit</code>" in story
-    assert "Left out" not in story
-    assert elements(story) <= {"p", "h3", "ul", "li", "code", "em"}
-
-
-def test_long_story() -> None:
-    """Long lists are truncated, with the number of omitted packages."""
-    many = [a_spec(f"x{n}", name=f"package-with-a-long-name-{n}") for n in range(NUM_MANY)]
-    story = story_of(log_between(BASE, [*HEAD, *many]))
-    assert f"<h3>Added packages ({NUM_MANY + 2:,})</h3>" in story
-    shown = story.count("<code>package-with")
-    assert 50 < shown < NUM_MANY
-    left_out = f"Left out for want of room: {NUM_MANY + 2 - shown - 2:,} packages of"
-    assert left_out in story
-    assert elements(story)
-
-
-def test_feed_of_long_stories_is_bounded() -> None:
+def test_feed_is_bounded() -> None:
     """A feed has at most a mebibyte, even if all of its text is escaped twice."""
     awkward = "&" * 150
-    base = [a_spec(f"b{n}", name=f"p{n}", version=f"1{awkward}{n}") for n in range(500)]
-    head = [a_spec(f"h{n}", name=f"p{n}", version=f"2{awkward}{n}") for n in range(500)]
-    story = EntryStory(story_of(log_between(base, head)))
-    history = grown(60)
-    stories = dict.fromkeys(neighbours_in_feed(history, "develop"), story)
-    assert len(stories) == NUM_STORIES
-    document = series_feed(history, "develop", Somewhere(), counts={}, stories=stories).xml
-    assert len(document) < MAX_BYTES
-    assert read_feed(document).entries[0].content[0].value.startswith("<ul>\n<li>All 500 specs")
-
-
-def test_unchanged_revisions_have_no_story() -> None:
-    """Neither does the first revision of a series have one."""
-    days = [story.head.taken_at.day for story in neighbours_in_feed(PAST.history, "develop")]
-    assert days == [8, 6]
-    assert neighbours_in_feed(grown(1), "develop") == []
-    again = [
-        replace(revision, tag=tag)
-        for revision, tag in zip(grown(1).revisions * 2, ("v1", "v2"), strict=True)
+    history = grown(PAGE)
+    causes = [
+        StoredCause(CauseKind.VERSION, f"p{n}", awkward, f"{n}{awkward}", 1, 1, None)
+        for n in range(5)
     ]
-    assert neighbours_in_feed(History(again), "vX.Y.Z") == []
-    with pytest.raises(ValueError, match="the first of a series has no story"):
-        html_story(Neighbours(None, again[0]), explained([], BASE))
+    counts = PairCounts(specs_added=5, reasons={SpecChangeReason.REPLACES: 5})
+    steps = history.neighbours("develop")
+    changes = {step.head.ref: MainChanges(counts, (), tuple(causes)) for step in steps}
+    explained = {
+        step: StoredCauses([stored_cause(cause, (), GITHUB) for cause in causes]) for step in steps
+    }
+    document = series_feed(
+        history, "develop", Somewhere(), changes, causes=explained, packages={}
+    ).xml
+    assert len(document) < 1 << 20
+    assert len(read_feed(document).entries) == PAGE
