@@ -308,8 +308,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
                 library, history, timelines, lambda _: addresses, after
             )[package]
         response = await self.lanes.loading.run(lambda: FeedResponse(make()))
-        if changes.left_out is None:
-            self.sender.cache.put(key, response)
+        self.sender.cache.put(key, response)
         return response
 
     async def _query(self, call: HistoryCall) -> HistoryResult:
