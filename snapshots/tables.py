@@ -278,8 +278,10 @@ def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:
 def split_by_cache(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Return the rows of the specs in the cache, and the rows of those outside."""
     in_cache = table["in_cache"]
-    if pc.all(in_cache, min_count=0).as_py():
-        return table, table.slice(0, 0)
+    num_inside = pc.sum(in_cache, min_count=0).as_py()
+    if pc.all(in_cache.slice(0, num_inside), min_count=0).as_py():
+        # As they are stored: nothing has to be copied.
+        return table.slice(0, num_inside), table.slice(num_inside)
     return table.filter(in_cache), table.filter(pc.invert(in_cache))
 
 

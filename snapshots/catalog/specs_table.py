@@ -359,5 +359,9 @@ def _dependencies(read: ReadColumns) -> pa.Table:
     inside, outside = split_by_cache(read(["hash", "dependencies", "in_cache"]))
     if not len(outside):
         return inside
-    _, outside = split_by_cache(read(SPEC_ROWS.names))
+    # The dependencies of a content take longer to read than all else.
+    others = [name for name in SPEC_ROWS.names if name not in inside.column_names]
+    _, of_others = split_by_cache(read([*others, "in_cache"]))
+    for name in others:
+        outside = outside.append_column(of_others.schema.field(name), of_others[name])
     return pa.concat_tables([inside, outside], promote_options="default")

@@ -56,6 +56,7 @@ from snapshots.changes.likeness import Below, Walk, shares, version_places
 from snapshots.changes.sides import Apart, Side, row_hashes
 from snapshots.frames.columns import (
     Arrays,
+    are_among,
     begins_of_runs,
     distinct_codes,
     mixed,
@@ -575,8 +576,10 @@ class Group(msgspec.Struct, frozen=True):
 
     def without(self, places: Numbers) -> "Group":
         """Return the group without the candidates at ``places``."""
-        is_other = np.isin(self.places, places, invert=True)
-        return Group(self.places[is_other], self.keys[is_other])
+        is_other = np.ones(1 + self.places.max(initial=-1), np.bool_)
+        is_other[places] = False
+        mask = is_other[self.places]
+        return Group(self.places[mask], self.keys[mask])
 
     def keys_among(self, size: int) -> Numbers:
         """Return the key number of each of ``size`` candidates, -1 for those not in the group."""
@@ -994,7 +997,7 @@ class _Search:
         base, head = map(_marks_of_stacks, self._sides, free)
         for of_side, ours, theirs in zip(free, (base, head), (head, base), strict=True):
             of_side[:] = False
-            of_side[ours.owners[np.isin(ours.hashes, theirs.hashes)]] = True
+            of_side[ours.owners[are_among(ours.hashes, theirs.hashes)]] = True
 
     def vote(self, pairs: Counterparts) -> bool:
         """Let counterparts vote; return whether the votes differ from those of the last round."""
@@ -1012,8 +1015,8 @@ class _Search:
             votes = self._ballot.votes(self._place_of[of_head[users]], users, weight=weight)
             difference = difference.plus(votes)
         self._votes = (self._votes or NO_VOTES).plus(difference)
-        packages = np.unique(base.package[difference.pairs // len(head)])
-        is_base, is_head = (np.isin(candidates.package, packages) for candidates in self._sides)
+        packages = base.package[difference.pairs // len(head)]
+        is_base, is_head = (are_among(candidates.package, packages) for candidates in self._sides)
         self._revised = is_base, is_head
         return len(difference.pairs) > 0
 
@@ -1057,7 +1060,8 @@ class _Search:
         """The ranking of all free candidates that may have counterparts; created on first use."""
         base, head = map(np.flatnonzero, self._state.free)
         ours, theirs = (candidates.package for candidates in self._sides)
-        of_base, of_head = np.isin(ours[base], theirs[head]), np.isin(theirs[head], ours[base])
+        of_base = are_among(ours[base], theirs[head])
+        of_head = are_among(theirs[head], ours[base])
         return Ranking(self._sides[0], base[of_base], self._sides[1], head[of_head])
 
 

@@ -11,7 +11,7 @@ from snapshots.changes.counterparts import Counterparts, find_counterparts
 from snapshots.changes.diff import SpecChanges
 from snapshots.changes.pairings import Pairing, code_of, states_stacks
 from snapshots.changes.sides import Apart, Side, differing_facts, find_unmatched, row_hashes
-from snapshots.frames.columns import Arrays, begins_of_runs
+from snapshots.frames.columns import Arrays, are_among
 from snapshots.frames.frame import Frame
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
@@ -149,8 +149,7 @@ def _lacking(
 
 def _has(frame: Frame, rows: Rows, other: Frame, names: tuple[str, ...]) -> Mask:
     """Return which of the rows equal any row of the other frame in some facts."""
-    theirs = row_hashes(other, slice(None), names)
-    return np.isin(row_hashes(frame, rows, names), theirs[begins_of_runs(theirs)])
+    return are_among(row_hashes(frame, rows, names), row_hashes(other, slice(None), names))
 
 
 def _only_in_other_stacks(frame: Frame, other: Frame) -> Mask:

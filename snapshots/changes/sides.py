@@ -6,13 +6,14 @@ hashes, and two different values share one by chance in one of about 10^19 pairs
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from snapshots.arrays import NO_ROW, FactBits, Fingerprints, Mask, Numbers, Rows
-from snapshots.frames.columns import Arrays, Column, differing, mixed, scattered
+from snapshots.frames.columns import Arrays, Column, are_among, differing, mixed, scattered
 from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
 from snapshots.frames.hashes import NUM_WORDS, Hashes
@@ -21,7 +22,7 @@ from snapshots.spack.names import ROOT_STACK
 from snapshots.spack.virtuals import LANGUAGES, LIBC, package_of_compiler
 
 
-class Side(Arrays, msgspec.Struct, frozen=True):
+class Side(Arrays, msgspec.Struct, frozen=True, dict=True):
     """A content's rows and dependency graph; ``graph.is_known`` is False if it states no edges."""
 
     frame: Frame
@@ -42,7 +43,7 @@ class Side(Arrays, msgspec.Struct, frozen=True):
         column.fingerprints = np.concatenate((inside.fingerprints, outside.fingerprints))
         return column
 
-    @property
+    @cached_property
     def is_stated(self) -> Mask:
         """A mask of the nodes that the source states: all rows, and some outside the cache."""
         rows = np.ones(self.graph.num_rows, np.bool_)
@@ -76,7 +77,7 @@ class Side(Arrays, msgspec.Struct, frozen=True):
         names, versions = parts[column.codes].astype(np.uint64).T
         return names, versions
 
-    @property
+    @cached_property
     def stating_compilers(self) -> Mask:
         """A mask of the nodes with a compiler that is not one of their dependencies.
 
@@ -84,8 +85,14 @@ class Side(Arrays, msgspec.Struct, frozen=True):
         provider of a language is built by this provider.
         """
         column = self.column("compiler")
-        mask = column.known()[column.codes]
-        mask[self.graph.sources[self.graph.edges_to_compilers]] = False
+        mask: Mask = column.known()[column.codes] & ~self.having_compilers
+        return mask
+
+    @cached_property
+    def having_compilers(self) -> Mask:
+        """A mask of the nodes with a compiler among their dependencies."""
+        mask = np.zeros(self.graph.num_nodes, np.bool_)
+        mask[self.graph.sources[self.graph.edges_to_compilers]] = True
         return mask
 
 
@@ -134,8 +141,8 @@ def find_unmatched(base: Side, head: Side) -> Apart | None:
     base_keys, head_keys = (
         mixed(*(side.column(name).row_hashes() for name in ARCHITECTURE)) for side in sides
     )
-    of_base = ~np.isin(base_keys, np.unique(head_keys[: head.graph.num_rows]))
-    of_head = ~np.isin(head_keys, np.unique(base_keys[: base.graph.num_rows]))
+    of_base = ~are_among(base_keys, head_keys[: head.graph.num_rows])
+    of_head = ~are_among(head_keys, base_keys[: base.graph.num_rows])
     return (of_base, of_head) if of_base.any() and of_head.any() else None
 
 
@@ -223,10 +230,8 @@ def differ_in(name: str, base: Side, base_nodes: Numbers, head: Side, head_nodes
 
 def has_compiler(side: Side, nodes: Numbers) -> Mask:
     """Return which of the nodes have a compiler among their dependencies."""
-    mask = np.zeros(side.graph.num_nodes, np.bool_)
-    mask[side.graph.sources[side.graph.edges_to_compilers]] = True
-    of_nodes: Mask = mask[nodes]
-    return of_nodes
+    mask: Mask = side.having_compilers[nodes]
+    return mask
 
 
 def became_dependencies(base: Side, base_nodes: Numbers, head: Side, head_nodes: Numbers) -> Mask:

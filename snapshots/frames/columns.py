@@ -388,6 +388,16 @@ def distinct_codes(numbers: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
     return order[begins], codes
 
 
+def are_among(hashes: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) -> Mask:
+    """Return which hashes are among the others, several times as fast as ``np.isin``."""
+    ascending = np.sort(others[begins_of_runs(others)])
+    if not len(ascending):
+        return np.zeros(len(hashes), np.bool_)
+    places = np.searchsorted(ascending, hashes)
+    mask: Mask = ascending[np.minimum(places, len(ascending) - 1)] == hashes
+    return mask
+
+
 def scattered(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return well-mixed hashes: the finalizer of SplitMix64 (Steele, Lea, Flood 2014)."""
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -18,6 +18,9 @@ WIDTH = 32
 NUM_WORDS = WIDTH // 8
 """Number of 64-bit numbers that a hash is stored as."""
 
+_MANY = 16
+"""Few hashes are searched among this many times as many; otherwise, both are merged."""
+
 _KEY_CHARACTERS = 12
 _BITS = 5
 
@@ -119,6 +122,19 @@ class Hashes:
 
     def match(self, head: "Hashes") -> Rows:
         """Return for each row the row in ``head`` with the same hash, or -1."""
+        if len(self) > _MANY * len(head):
+            found = head.match(self)
+            are_found = found != -1
+            partners = np.full(len(self), -1, np.int32)
+            partners[found[are_found]] = np.flatnonzero(are_found)
+            return partners
+        if len(head) > _MANY * len(self):
+            places = np.searchsorted(head.sorted_keys, self.keys)
+            partners = head.order[np.minimum(places, len(head) - 1)]
+            same_keys = head.keys_at(partners) == self.keys
+            if (same_keys == (head.words_at(partners) == self.words).all(axis=1)).all():
+                return np.where(same_keys, partners, np.int32(-1))
+            return self._match_texts(head)
         keys = np.concatenate([self.sorted_keys, head.sorted_keys])
         order = np.argsort(keys, kind="stable")  # merges the two runs, those of head last
         in_order = keys[order]

@@ -25,8 +25,8 @@ BENCHMARKS = {
 }
 """The modules of the benchmarks, by name."""
 
-SELDOM = {"years": "ages"}
-"""Run only by name: creating its data takes half an hour and some GB."""
+SELDOM = {"years": "ages", "million": "scale"}
+"""Run only by name: creating their data takes up to half an hour and some GB."""
 
 
 def main() -> None:
@@ -49,10 +49,11 @@ def main() -> None:
 
 
 def _measured(plan: Plan, name: str) -> Iterator[Measurement]:
-    module = (BENCHMARKS | SELDOM)[name]
+    modules = BENCHMARKS | SELDOM
+    module = modules[name]
     run = import_module(f"tests.benchmarks.{module}").run
     # A module with several names gets the name as an argument.
-    yield from run(plan, name) if [*BENCHMARKS.values()].count(module) > 1 else run(plan)
+    yield from run(plan, name) if [*modules.values()].count(module) > 1 else run(plan)
 
 
 def _plan(options: argparse.Namespace) -> Plan:
@@ -65,6 +66,7 @@ def _plan(options: argparse.Namespace) -> Plan:
         revisions=5 if options.quick else 200,
         contents=20 if options.quick else 1_000,
         specs_of_years=400 if options.quick else 60_000,
+        sizes=(400, 800, 1_200) if options.quick else (58_000, 300_000, 1_000_000),
     )
 
 

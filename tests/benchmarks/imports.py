@@ -31,7 +31,7 @@ def run(plan: Plan) -> Iterator[Measurement]:
         {
             "orjson: parse the JSON lines, from memory": partial(in_fresh_process, _parse, folder),
             "cachelog: read": partial(in_fresh_process, _read, folder),
-            "cachelog: read and publish": partial(in_fresh_process, _publish, folder),
+            "cachelog: read and publish": partial(in_fresh_process, publish, folder),
         },
         unit="ms",
         rounds=plan.rounds,
@@ -59,7 +59,8 @@ def _read(folder: Path) -> float:
     return (process_time() - started) * 1_000
 
 
-def _publish(folder: Path) -> float:
+def publish(folder: Path) -> float:
+    """Return the milliseconds of processor time that an import of pages takes."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as catalog:
         started = process_time()
         Catalog(catalog).publish(list(read_pages([folder], report=Report())))

@@ -140,8 +140,8 @@ def source_digest(*patterns: str) -> str:
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The data, the number of rounds, and the approximate seconds per turn.
 
-    ``calls`` is the number of calls in turns that measure single ones. ``notes`` collects remarks
-    about the results.
+    ``calls`` is the number of calls in turns that measure single ones, ``sizes`` the numbers of
+    specs for which growth is measured. ``notes`` collects remarks about the results.
     """
 
     data: Data
@@ -151,6 +151,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     revisions: int
     contents: int
     specs_of_years: int
+    sizes: tuple[int, int, int]
     notes: list[str] = []
 
 
