@@ -20,7 +20,7 @@ from schema.comparisons.explanations import (
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, LOADED, Cost, Work, field, resolver
-from schema.node import Node, id_field, key_of
+from schema.node import Node, id_field, key_of, url_field
 from schema.revisions.revision import (
     Revision,
     revision_connection,
@@ -95,6 +95,7 @@ class HashHistoryType(Node):
     history: strawberry.Private[HashHistory]
 
     id = id_field("HashHistory", "history.hash")
+    url = url_field("hash", of="history.hash")
 
     @classmethod
     def of_id(cls, context: Context, hash: str) -> Self | None:
@@ -508,6 +509,7 @@ class Package(Node):
     package: strawberry.Private[CatalogPackage]
 
     id = id_field("Package", "package.name")
+    url = url_field("packages", of="package.name")
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:
@@ -816,6 +818,7 @@ class Series(Node):
     name: str = field("develop, develop-DATE, vX.Y.Z, or the name of a tag.")
 
     id = id_field("Series", "name")
+    url = url_field("series", of="name")
 
     @classmethod
     def of_id(cls, context: Context, name: str) -> Self | None:

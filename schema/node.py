@@ -6,10 +6,11 @@ from collections.abc import Callable
 from inspect import signature
 from operator import attrgetter
 from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
 
 import strawberry
 
-from schema.context import Context
+from schema.context import Context, PlannedInfo
 from schema.fields.cost import resolver
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo, StackInfo
@@ -36,6 +37,34 @@ def id_field(kind: str, *paths: str) -> Any:
         return node_id(kind, *(part if isinstance(part, str) else key_of(part) for part in parts))
 
     return strawberry.field(resolver=id_of, description="An opaque, stable id.")
+
+
+URL = "The path of its page on the server; null if it has none."
+
+
+def page_path(*names: str, **query: str | None) -> str:
+    """Return the path of a page, which consists of names; parameters of None are omitted."""
+    path = "/" + "/".join(quote(name, safe="@~:") for name in names)
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def page_in(info: RevisionInfo, *names: str) -> str | None:
+    """Return the path of a page of a revision; None if the catalog does not have the revision."""
+    if isinstance(info, PlannedInfo):
+        return None
+    revision = info.revision if isinstance(info, StackInfo) else info
+    return page_path("r", revision.ref, *names)
+
+
+def url_field(*names: str, of: str) -> Any:
+    """Declare the path of the page of an object: some names, and an attribute of the object."""
+    value = attrgetter(of)
+
+    def url(self: Any) -> str | None:
+        return page_path(*names, value(self))
+
+    return strawberry.field(resolver=url, description=URL)
 
 
 def parse_node_id(text: str) -> tuple[str, list[str]]:

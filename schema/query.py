@@ -1,8 +1,12 @@
 """The root type of the API."""
 
+import re
+from dataclasses import asdict
 from typing import Annotated
 
 import strawberry
+from strawberry.scalars import JSON
+from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import ONE_COMMIT, CommitType
@@ -26,6 +30,7 @@ from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.errors import CachelogError
 from snapshots.frames import queries
 from snapshots.notes.changelog import ComparisonFilter
+from snapshots.program import cachelog_version
 from snapshots.recipes.commits import OID_PREFIX_MIN
 
 Side = Annotated[
@@ -34,11 +39,25 @@ Side = Annotated[
 OfTag = Annotated[str | None, strawberry.argument("Only revisions of this tag.")]
 OfSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
 
+_COMMIT = re.compile(r"\+(?:\d+\.)?g(?P<commit>[0-9a-f]+)")
+
 COMPARISON = Cost(weight=5_000)
 """A comparison; each condition recomputes the lists of changes for the specs in scope."""
 
 HOLDING = Cost(weight=80_000, items="revisions", values=300)
 """Searching the stored changes for the packages of hashes, and then for the hashes."""
+
+
+@gql.object_type
+class Build:
+    """The program that answers.
+
+    - version: Its version: 0.3.0, or 0.3.0+15.g1f2e3d4 for a commit after a release.
+    - commit: The abbreviated hash of that commit; null for a release.
+    """
+
+    version: str
+    commit: str | None
 
 
 @gql.object_type
@@ -243,6 +262,21 @@ class Query:
         return SpecComparisonType(compared=ComparedSpecs(before, after))
 
     plan = plan_field
+
+    @resolver()
+    def build(self) -> Build:
+        """The version of cachelog that answers."""
+        version = cachelog_version()
+        commit = _COMMIT.search(version)
+        return Build(version=version, commit=commit and commit["commit"])
+
+    @resolver()
+    def limits(self, info: Info) -> JSON:
+        """The limits of every request by their names, such as `maxCost`, `maxDepth` and
+        `maxSeconds`; an object.
+        """
+        limits = asdict(info.context.budget.limits).items()
+        return JSON({to_camel_case(name): value for name, value in limits})
 
     @resolver(
         ONE_COMMIT,

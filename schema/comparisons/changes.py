@@ -11,10 +11,10 @@ import numpy as np
 import strawberry
 from strawberry.scalars import JSON
 
-from schema.context import Context, LoadedRevision
+from schema.context import Context, LoadedRevision, PlannedInfo
 from schema.fields import gql, many, relay
 from schema.fields.cost import EXPLAINED, Cost, field
-from schema.node import Node, info_of_id, key_of, node_id
+from schema.node import Node, info_of_id, key_of, node_id, page_path
 from schema.revisions.package import PackageRows, RevisionPackage
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import CauseStep
@@ -125,6 +125,20 @@ def comparison_key(
     """
     narrowing = _ONLY + urlsafe_b64encode(msgspec.json.encode(only)).decode() if only else ""
     return key_of(base), key_of(head) + narrowing
+
+
+def comparison_url(
+    base: RevisionInfo,
+    head: RevisionInfo,
+    only: ComparisonFilter | None = None,
+    *names: str,
+    **query: str | None,
+) -> str | None:
+    """Return the path of the page of a comparison, or of a part of it; None for a plan."""
+    if isinstance(head, PlannedInfo):
+        return None
+    scope = {} if only is None else msgspec.structs.asdict(only)
+    return page_path("compare", f"{base.ref}...{head.ref}", *names, **scope, **query)
 
 
 def comparison_of_id(

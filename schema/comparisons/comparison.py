@@ -15,7 +15,7 @@ from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, ev
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import COMPARED, EXPLAINED, Cost, Work, resolver
-from schema.node import Node, node_id, revision_object
+from schema.node import URL, Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info
@@ -227,6 +227,10 @@ class ComparisonType(Node):
             "Comparison", *changes.comparison_key(self.base_info, self.head_info, self.only)
         )
 
+    @resolver(description=URL)
+    def url(self) -> str | None:
+        return changes.comparison_url(self.base_info, self.head_info, self.only)
+
     base = many.attribute("base_info", Revision, make=revision_object)
     head = many.attribute("head_info", Revision, make=revision_object)
     base_stack = many.attribute("base_info", str | None, make=_stack_of)
@@ -314,10 +318,11 @@ class ComparisonType(Node):
         info: Info,
         kinds: Kinds[CauseKind] = None,
         package: str | None = None,
+        order_by: explanations.CauseOrderArgument = None,
         *,
         page: relay.PageArguments,
     ) -> relay.Connection[explanations.Cause] | None:
-        """The causes of rebuilt and replaced specs, those that explain the most specs first.
+        """The causes of rebuilt and replaced specs, by default those that explain the most first.
         `numSpecs` adds up to the number of these specs.
 
         - package: Only causes in the package of this name.
@@ -328,7 +333,8 @@ class ComparisonType(Node):
         if comparison.scope is not None:
             chosen = frozenset(numbers)
             numbers = [number for number in comparison.causes_in_scope if number in chosen]
-
+        if order_by is not None:
+            numbers = explanations.ordered_causes(comparison, numbers, order_by)
         return explanations.cause_connection(comparison, numbers, page)
 
     @relay.connection_field(explanations.COMMITS)

@@ -3,6 +3,7 @@ them.
 """
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
@@ -14,7 +15,7 @@ from schema.comparisons import changes
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, Cost, Work, field, resolver
-from schema.node import Node, id_field, node_id, node_of
+from schema.node import URL, Node, id_field, node_id, node_of, url_field
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import MAX_TOGETHER, CauseName, Causes
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
@@ -94,6 +95,7 @@ class CommitType(Node):
         return cls(commit=commit, repository=repository)
 
     id = id_field("Commit", "commit.oid")
+    url = url_field("commits", of="commit.oid")
 
     oid = many.attribute("commit.oid", str)
     committed_at: gql.DateTime = many.attribute("commit.committed_at", gql.DateTime)
@@ -290,6 +292,52 @@ gql.describe_enum(
 )
 
 
+class CauseField(Enum):
+    """A field by which causes can be ordered.
+
+    - NUM_SPECS: The number of specs that it explains.
+    - NUM_INVOLVED: The number of specs in which it is involved.
+    - PACKAGE: The name of its package.
+    """
+
+    NUM_SPECS = "num_specs"
+    NUM_INVOLVED = "num_involved"
+    PACKAGE = "package"
+
+
+CauseOrderArgument = Annotated[
+    relay.Order | None,
+    relay.order_by(
+        "CauseOrder",
+        "causes",
+        CauseField,
+        ties="the number of specs that they explain, the most first",
+    ),
+]
+
+
+def ordered_causes(
+    comparison: changes.LoadedComparison, numbers: Sequence[int], order: relay.Order
+) -> list[int]:
+    """Return causes, which are ordered by the number of specs that they explain, in an order."""
+    causes = comparison.explanation.causes
+
+    def value(number: int) -> Any:
+        if order.field is CauseField.PACKAGE:
+            return causes.name_of(number).package or ""
+        return getattr(comparison.causes_in_scope[number], order.field.value)
+
+    return sorted(numbers, key=value, reverse=order.is_descending)
+
+
+def _url_of_cause(
+    name: CauseName, base: RevisionInfo, head: RevisionInfo, only: ComparisonFilter | None
+) -> str | None:
+    query = {"kind": name.kind.name, "from": name.before, "to": name.after}
+    words = "causes", name.package or name.kind.name.lower()
+    return changes.comparison_url(base, head, only, *words, **query)
+
+
 class CauseRows(many.RowList["Cause"]):
     """Causes of a comparison, identified by their numbers."""
 
@@ -301,6 +349,13 @@ class CauseRows(many.RowList["Cause"]):
     def key(self) -> tuple[str, str]:
         """The parts of ids that identify the comparison."""
         return self.loaded.key  # type: ignore[no-any-return]
+
+    def url_of(self, name: CauseName) -> str | None:
+        """Return the path of the page of a cause; None for twins, two specs and plans."""
+        comparison = self.loaded
+        if comparison.explained is not None:
+            return None
+        return _url_of_cause(name, comparison.base, comparison.head, comparison.only)
 
     @property
     def names(self) -> list[CauseName]:
@@ -368,6 +423,10 @@ class StoredCauseRows(CauseRows):
         """The parts of ids that identify the comparison."""
         return changes.comparison_key(*self._sides)
 
+    def url_of(self, name: CauseName) -> str | None:
+        """Return the path of the page of the cause."""
+        return _url_of_cause(name, *self._sides)
+
     @property
     def names(self) -> list[CauseName]:
         """The name of the cause."""
@@ -405,6 +464,10 @@ def _ids(rows: CauseRows) -> list[strawberry.ID]:
     """An opaque, stable id."""
     key = rows.key
     return [node_id("Cause", *key, short_key(name.key)) for name in rows.names]
+
+
+def _urls(rows: CauseRows) -> list[str | None]:
+    return [rows.url_of(name) for name in rows.names]
 
 
 def _package_names(rows: CauseRows) -> list[tuple[str, ...]]:
@@ -464,6 +527,7 @@ class Cause(Node):
     rows: strawberry.Private[CauseRows]
 
     id: strawberry.ID = many.for_many(_ids)
+    url: str | None = many.for_many(_urls, URL)
     kind: CauseKind = _of_name(attrgetter("kind"))
     package_name: str | None = _of_name(attrgetter("package"))
     value_before: str | None = _of_name(attrgetter("before"))

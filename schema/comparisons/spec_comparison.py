@@ -12,6 +12,7 @@ from schema.comparisons.explanations import Cause, CauseStepType, cause_connecti
 from schema.context import Context, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, Work, resolver
+from schema.node import URL, page_path
 from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
 from schema.revisions.revision import revision_field
 from schema.revisions.spec import SpecType
@@ -147,6 +148,12 @@ class SpecComparisonType:
     """
 
     compared: strawberry.Private[ComparedSpecs]
+
+    @resolver(description=URL)
+    def url(self) -> str | None:
+        pair = self.compared.pair
+        refs = self.compared.base.loaded.info.ref, self.compared.head.loaded.info.ref
+        return page_path("specs", "...".join(pair.hashes), baseRef=refs[0], headRef=refs[1])
 
     base = many.attribute("compared.base", SpecType)
     head = many.attribute("compared.head", SpecType)

@@ -9,7 +9,17 @@ import strawberry
 from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import CATALOG_PACKAGE, Cost, Work, resolver
-from schema.node import Node, id_field, key_of, node_id, node_of, part_of_id, revision_object
+from schema.node import (
+    URL,
+    Node,
+    id_field,
+    key_of,
+    node_id,
+    node_of,
+    page_in,
+    part_of_id,
+    revision_object,
+)
 from schema.revisions import spec
 from snapshots import refs
 from snapshots.catalog.history_queries import HistoryQueries
@@ -213,6 +223,11 @@ def _ids(packages: "PackageRows") -> list[strawberry.ID]:
     return [node_id("RevisionPackage", key, name) for name in _names(packages)]
 
 
+def _urls(packages: "PackageRows") -> list[str | None]:
+    info = packages.loaded.info
+    return [page_in(info, "packages", name) for name in _names(packages)]
+
+
 def _series_packages(packages: "PackageRows") -> many.NullableObjects:
     """The package in the series of this revision, with its history."""
     loaded, names = packages.loaded, _names(packages)
@@ -271,6 +286,7 @@ class RevisionPackage(Node):
 
     id: strawberry.ID = many.for_many(_ids)
     name: str = many.for_many(_names, "The package's name.", is_fixed=True)
+    url: str | None = many.for_many(_urls, URL)
     revision: spec.LazyRevision = many.for_many(spec.revisions_of)
     versions: list[str] = _for_each(
         lambda frame, code: frame.version.present(frame.slice_of(code))[::-1]
@@ -453,6 +469,10 @@ class Stack(Node):
         return cls(loaded=loaded, name=name) if name in loaded.frame.stacks.item_index else None
 
     id = id_field("Stack", "loaded.info", "name")
+
+    @resolver(description=URL)
+    def url(self) -> str | None:
+        return page_in(self.loaded.info, "stacks", self.name)
 
     revision = many.attribute("loaded.info", spec.LazyRevision, make=revision_object)
 

@@ -9,7 +9,16 @@ import strawberry
 from schema.context import Context, Info
 from schema.fields import gql, many, relay
 from schema.fields.cost import LOADED, Cost, Work, field, resolver
-from schema.node import Node, id_field, info_of_id, node_of, revision_object
+from schema.node import (
+    URL,
+    Node,
+    id_field,
+    info_of_id,
+    node_of,
+    page_in,
+    revision_object,
+    url_field,
+)
 from schema.revisions.lookup import holes_field, lookup_field
 from schema.revisions.package import RevisionPackage, Stack, packages_field
 from schema.revisions.spec import SpecType, specs_field
@@ -178,6 +187,10 @@ class Revision(Node):
         info = info_of_id(context, ref)
         return None if info is None else cls(info=info)
 
+    @resolver(description=URL)
+    def url(self) -> str | None:
+        return page_in(self.info)
+
     ref: str = _of_row("ref", str)
     tag_name: str = many.attribute("info.tag", str, is_for_many=True)
     digest: str = _of_row("digest", str)
@@ -321,6 +334,7 @@ class Tag(Node):
 
     name: str
     id = id_field("Tag", "name")
+    url = url_field("r", of="name")
     series = series_field("name", refs.series)
 
     @classmethod

@@ -10,7 +10,7 @@ import strawberry
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import COST, Cost, field, resolver
-from schema.node import Node, key_of, node_id, node_of, part_of_id, revision_object
+from schema.node import URL, Node, key_of, node_id, node_of, page_in, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.arrays import Mask, Rows
 from snapshots.catalog.history_queries import HistoryQueries
@@ -113,6 +113,12 @@ def _ids(specs: "SpecRows") -> list[strawberry.ID]:
     """An opaque, stable id."""
     key, texts = key_of(specs.loaded.info), specs.loaded.frame.hashes.texts_at(specs.numbers)
     return [node_id("Spec", key, text) for text in texts]
+
+
+def _urls(specs: "SpecRows") -> list[str | None]:
+    start = page_in(specs.loaded.info, "specs", "")
+    texts = specs.loaded.frame.hashes.texts_at(specs.numbers)
+    return [None if start is None else start + text for text in texts]
 
 
 def _short_forms(specs: "SpecRows") -> list[str]:
@@ -221,6 +227,7 @@ class SpecType(Node):
     row: strawberry.Private[int]
 
     id: strawberry.ID = many.for_many(_ids)
+    url: str | None = many.for_many(_urls, URL)
     short: str = many.for_many(_short_forms, cost=Cost(weight=30), is_fixed=True)
     package: LazyPackage | None = many.for_many(_packages, is_fixed=True)
     stack_names: list[str] | None = many.for_many(_stack_names, cost=OF_STACKS, is_fixed=True)

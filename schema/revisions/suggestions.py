@@ -1,25 +1,26 @@
 """Suggestions that complete a name or a hash."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
 
 import strawberry
 
-from schema.context import Info, LoadedRevision
+from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, relay
 from schema.fields.cost import Cost, Work, resolver
+from schema.node import page_path
 from schema.revisions.revision import OfRef
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import names_of_history
-from snapshots.errors import AmbiguousHash, CachelogError, InvalidArgument
+from snapshots.errors import AmbiguousHash, CachelogError, CatalogError, InvalidArgument
 from snapshots.frames.suggestions import HASH_MIN, TYPO, TYPO_MIN, Suggestion, SuggestionKind
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import is_name
-from snapshots.texts import counted, day, shortened
+from snapshots.texts import counted, day, shortened, versioned
 
 SUGGESTED_DEFAULT, SUGGESTED_MAX = 10, 100
 
@@ -35,7 +36,7 @@ SUGGEST = (
     f"has at least {HASH_MIN} characters. Versions are suggested for a text such as `hdf5@1`. "
     "Names and hashes are those of the revision that `ref` names. Without `ref`, names are those "
     "of the newest revision of every series, each with its number of specs in the first series "
-    "that has it, the main one before the others; hashes are those of the main series. Packages "
+    "that has it, the main one before the others; hashes are those of all revisions. Packages "
     "and stacks that are gone follow, with the last tag that had them."
 )
 
@@ -86,7 +87,7 @@ def suggest_field(
     context = info.context
     history = context.changing_history()
     info_of_ref = context.resolve(ref)
-    revisions = [info_of_ref] if ref is not None else _newest(history)
+    revisions = _readable(context, [info_of_ref] if ref is not None else _newest(history))
     text = shortened(text.strip(), _LONGEST)
     among = frozenset(SuggestionKind if kinds is None else kinds)
     ranked = context.names(revisions).like(text, among, first)
@@ -98,8 +99,12 @@ def suggest_field(
     ranked.sort(key=lambda each: (each[0], _ORDER[each[1].kind]))  # stable within a kind
     chosen = [name for _, name in ranked[:first]]
     if SuggestionKind.HASH in among:
-        loaded = context.load(info_of_ref)
-        chosen += _hashes(loaded, text, first - len(chosen))
+        most = first - len(chosen)
+        chosen += (
+            _hashes_of_any(context, text, most)
+            if ref is None
+            else _hashes(context.load(info_of_ref), text, most)
+        )
     tags = {revision.digest: revision.tag for revision in reversed(revisions)}
     return [
         SuggestionType(
@@ -145,14 +150,14 @@ def destination_field(
     context, text = info.context, shortened(text.strip(), _LONGEST)
     history = context.changing_history()
     if is_name(text) and context.of_package(text) is not None:
-        return _path("packages", text)
+        return page_path("packages", text)
     if text in history.series_names:
-        return _path("series", text)
+        return page_path("series", text)
     if text in history.tags:
-        return _path("r", text)
+        return page_path("r", text)
     if "~" in text or "@" in text:
         with suppress(CachelogError):
-            return _path("r", history.resolve(text).ref)
+            return page_path("r", history.resolve(text).ref)
     newest = _newest(history)
     tags = {revision.digest: revision.tag for revision in reversed(newest)}
     kinds = {SuggestionKind.STACK, SuggestionKind.TARGET}
@@ -167,13 +172,49 @@ def destination_field(
     if match := _PULL_REQUEST.fullmatch(text):
         commits = recipes.of_pull_request(int(match["number"]))
     if len(commits) == 1:
-        return _path("commits", commits[0][1].oid)
+        return page_path("commits", commits[0][1].oid)
     if _HASH.fullmatch(text):
         with suppress(AmbiguousHash, InvalidArgument):
             found = context.of_history(HistoryQueries.hash_history, text.removeprefix("/").lower())
             if found is not None:
-                return _path("hash", found.hash)
+                return page_path("hash", found.hash)
     return None
+
+
+def _readable(context: Context, revisions: Sequence[RevisionInfo]) -> Sequence[RevisionInfo]:
+    """Return the revisions without those whose contents cannot be read, if there are others."""
+    try:
+        context.names(revisions)
+    except CatalogError:
+        if len(revisions) == 1:
+            raise
+        return [info for info in revisions if _is_readable(context, info)]
+    return revisions
+
+
+def _is_readable(context: Context, info: RevisionInfo) -> bool:
+    try:
+        context.names([info])
+    except CatalogError:
+        return False
+    return True
+
+
+def _hashes_of_any(context: Context, text: str, most: int) -> Iterator[Suggestion]:
+    """Yield some hashes of any revision that start with a text; none without a complete history."""
+    prefix = text.removeprefix("/").lower()
+    if len(prefix) < HASH_MIN or most <= 0:
+        return
+    titles: Mapping[str, str] = {}
+    try:
+        found = context.of_history(HistoryQueries.hash_history, prefix)
+        titles = {} if found is None else {found.hash: versioned(found.name, found.version)}
+    except AmbiguousHash as error:
+        titles = error.candidates
+    except CachelogError:
+        pass  # suggestions do not need a history
+    for hash, title in islice(titles.items(), most):
+        yield Suggestion(SuggestionKind.HASH, hash, 1, title)
 
 
 def _hashes(loaded: LoadedRevision, text: str, most: int) -> Iterator[Suggestion]:
@@ -209,26 +250,21 @@ def _url(kind: SuggestionKind, value: str, ref: str | None, tag: str) -> str:
     revision = ref or tag
     match kind:
         case SuggestionKind.PACKAGE:
-            return _path(*(() if ref is None else ("r", ref)), "packages", value)
+            return page_path(*(() if ref is None else ("r", ref)), "packages", value)
         case SuggestionKind.STACK:
-            return _path("r", revision, "stacks", value)
+            return page_path("r", revision, "stacks", value)
         case SuggestionKind.SERIES:
-            return _path("series", value)
+            return page_path("series", value)
         case SuggestionKind.TAG:
-            return _path("r", value)
+            return page_path("r", value)
         case SuggestionKind.VERSION:
             package, _, version = value.partition("@")
-            return _path("r", revision, "packages", package, versions=version)
+            return page_path("r", revision, "packages", package, versions=version)
         case SuggestionKind.COMPILER:
-            return _path("r", revision, compilers=value)
+            return page_path("r", revision, compilers=value)
         case SuggestionKind.TARGET:
-            return _path("r", revision, targets=value)
+            return page_path("r", revision, targets=value)
         case SuggestionKind.VARIANT:
-            return _path("search", **{"q": value, "in": revision})
+            return page_path("search", **{"q": value, "in": revision})
         case SuggestionKind.HASH:
-            return _path("r", revision, "specs", value)
-
-
-def _path(*names: str, **query: str) -> str:
-    path = "/" + "/".join(quote(name, safe="@~") for name in names)
-    return f"{path}?{urlencode(query)}" if query else path
+            return page_path("hash", value) if ref is None else page_path("r", ref, "specs", value)

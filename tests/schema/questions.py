@@ -258,6 +258,24 @@ PLAN = """query(
     comparison { id causes(first: 9) { totalCount nodes { title numSpecs } } }
   }
 }"""
+URLS = """query Urls($base: String!, $head: String!, $hash: String!, $other: String!) {
+  allSeries { url } tags { url }
+  packages(first: 2) { nodes { url } }
+  hash(hash: $hash) { url spec { url } }
+  revision(ref: $head) {
+    url
+    packages(first: 2) { nodes { url } }
+    specs(first: 2) { nodes { url } }
+    stacks { url }
+  }
+  compare(base: $base, head: $head) { url causes(first: 2) { nodes { url } } }
+  narrowed: compare(base: $base, head: $head, stack: "e4s") { url }
+  compareSpecs(base: $hash, head: $other) { url causes { nodes { url } } }
+  suggest(text: "h") { url }
+  commit(oid: "0000000") { url }
+  build { version commit }
+  limits
+}"""
 DOCUMENTS = tuple(
     text
     for text in [*globals().values(), *vars(model_histories).values()]

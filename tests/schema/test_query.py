@@ -1,5 +1,6 @@
 """The fields of a query, compared with values computed from the records."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 from graphql import FieldNode, TypeInfo, TypeInfoVisitor, Visitor, is_object_type, parse, visit
 
 from schema import api
+from schema.limits import Limits
 from server.pages.documents import document
+from snapshots.program import cachelog_version
 from tests.model import listings
 from tests.schema import questions
 from tests.schema.worlds import SOURCE, State, World, revision_id
@@ -78,6 +81,16 @@ def test_queries_select_every_field() -> None:
 
 
 # -- tags and revisions
+
+
+def test_program_and_limits_are_stated(world: World) -> None:
+    """The version as an import records it, without a commit for a release; the limits by name."""
+    data = world.data("{ build { version commit } limits }")
+    version, commit = data["build"]["version"], data["build"]["commit"]
+    assert version == cachelog_version()
+    assert version.endswith(f"g{commit}") if commit else "g" not in version
+    assert data["limits"]["maxCost"] == 500_000
+    assert len(data["limits"]) == len(fields(Limits))
 
 
 def test_tags_are_in_natural_order(world: World) -> None:

@@ -195,6 +195,25 @@ def test_lists_can_be_filtered(world: World, answer: Any) -> None:
     assert narrowed["coverage"]["nodes"] == [{"kind": "GAINED", "packageName": "new", "values": []}]
 
 
+def test_causes_can_be_ordered(world: World, answer: Any) -> None:
+    """By the specs that they explain or reach, and by package; ties are in the default order."""
+    nodes = answer["causes"]["nodes"]
+    orders = {
+        "NUM_SPECS": lambda cause: cause["numSpecs"],
+        "NUM_INVOLVED": lambda cause: cause["numInvolved"],
+        "PACKAGE": lambda cause: cause["packageName"] or "",
+    }
+    for field, value in orders.items():
+        for direction in ("ASC", "DESC"):
+            ordered = world.data(
+                f"""{{ compare(base: "develop~1", head: "develop") {{
+                  causes(first: 1000, orderBy: {{field: {field}, direction: {direction}}}) {{
+                    nodes {{ id }} }} }} }}"""
+            )["compare"]["causes"]["nodes"]
+            expected = sorted(nodes, key=value, reverse=direction == "DESC")
+            assert [cause["id"] for cause in ordered] == [cause["id"] for cause in expected]
+
+
 def test_number_of_dimensions_is_limited(world: World) -> None:
     """Hundreds of them would return hundreds of values per cell."""
     query = """query($by: [CoverageDimension!]!) {

@@ -296,7 +296,7 @@ def test_answer_states_what_it_costs(world: World) -> None:
 
 def test_comparisons_load_and_lists_state_their_work() -> None:
     """Fields of a comparison compare, but for its sides; lists of a revision load."""
-    free = {"id", "base", "head", "baseStack", "headStack", "leftOut"}
+    free = {"id", "url", "base", "head", "baseStack", "headStack", "leftOut"}
     stored = {"unproven", "alsoPublishedAs", "mainChanges"}
     types: Any = graphql_schema.type_map
     for name, field in types["Comparison"].fields.items():
@@ -449,6 +449,7 @@ VALUES = {
     "series": "develop",
     "hashes": ["a" * 32] * 100,
     "oid": "a" * 40,
+    "other": "a" * 32,
     "planned": [{"hash": "a" * 32, "name": "a", "version": "1"}] * 500,
     "planned_stacks": ["a"] * 20,
     "stack": "a",

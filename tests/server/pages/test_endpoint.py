@@ -21,7 +21,7 @@ from server.asgi import responses
 from server.asgi.admission import Outgoing
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
-from server.pages.documents import DocumentAnswer
+from server.pages.documents import DocumentAnswer, values_of
 from server.pages.error_pages import Nearest, missing
 from server.pages.renderer import POLICY, Renderer
 from server.pages.routes import PAGES, TABS
@@ -30,6 +30,7 @@ from snapshots.catalog import library
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.demo import history
+from tests.schema import questions
 from tests.server.exchanges import scope
 from tests.server.pages.page_reader import Shown, data_of, shown
 from tests.server.servers import PATIENCE, application, serving_app
@@ -52,6 +53,21 @@ def test_page_is_cached(client: httpx.Client) -> None:
         head_only = client.head(address, headers=BROWSER)
         assert (head_only.status_code, head_only.content) == (200, b"")
         assert head_only.headers["etag"] == page.headers["etag"]
+
+
+def test_urls_of_objects_are_pages(history_client: httpx.Client) -> None:
+    """Whatever has a page names it; causes of two specs have none."""
+    revisions = data_of(history_client, "{ revisions(first: 2) { nodes { ref } } }")
+    head, base = (revision["ref"] for revision in revisions["revisions"]["nodes"])
+    specs = data_of(history_client, "{ revision { specs(first: 2) { nodes { hash } } } }")
+    first, second = (spec["hash"] for spec in specs["revision"]["specs"]["nodes"])
+    variables = {"base": base, "head": head, "hash": first, "other": second}
+    answer = data_of(history_client, questions.URLS, **variables)
+    assert all(cause["url"] is None for cause in answer["compareSpecs"]["causes"]["nodes"])
+    urls = [url for url in values_of(answer, "url") if url is not None]
+    assert len(urls) > 20
+    for url in urls:
+        assert history_client.get(url, headers=BROWSER).status_code == 200, url
 
 
 def test_comparison_that_is_being_explained(
