@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from email.utils import format_datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
@@ -29,7 +30,7 @@ from server.asgi.responses import (
 from server.asgi.single_flight import SingleFlight
 from server.output_files import write
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_cache import HistoryCache, HistoryCall, HistoryResult
+from snapshots.catalog.history_cache import HistoryCache, HistoryCall
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
 from snapshots.changes.stored_changes import StoredCause
@@ -278,7 +279,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         addresses: FeedAddresses,
         after: str | None,
     ) -> FeedResponse:
-        """Return the response with a feed, which is cached unless contents cannot be read.
+        """Return the response with a feed, which is then cached.
 
         Raises IncompleteHistory if changes are missing, and CatalogError if they cannot be read.
         """
@@ -288,22 +289,18 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             raise await self._missing(reason, series, lambda: history.series_names)
         make: Callable[[], Feed]
         if package is None:
-            changes = await self._query(
-                HistoryCall.of(HistoryQueries.main_changes, history, series)
-            )
-            make = partial(
-                series_document, library, history, series, addresses, changes.value, after
-            )
+            call = HistoryCall.of(HistoryQueries.main_changes, history, series)
+            changes: Mapping[str, MainChanges] = await self._query(call)
+            make = partial(series_document, library, history, series, addresses, changes, after)
         else:
             if not is_name(package):  # such texts are never looked up, and so never cached
                 raise NoSuchFeed(f"{quoted(package)} cannot be a package")
-            changes = await self._query(
-                HistoryCall.of(HistoryQueries.package_timeline, history, series, package)
-            )
-            if changes.value is None:
+            call = HistoryCall.of(HistoryQueries.package_timeline, history, series, package)
+            timeline: PackageTimeline | None = await self._query(call)
+            if timeline is None:
                 reason = f"no revision of {series} has a package {quoted(package)}"
                 raise await self._missing(reason, package, library.package_names)
-            timelines = {package: changes.value}
+            timelines = {package: timeline}
             make = lambda: package_documents(  # noqa: E731 - as short as the one above
                 library, history, timelines, lambda _: addresses, after
             )[package]
@@ -311,11 +308,11 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         self.sender.cache.put(key, response)
         return response
 
-    async def _query(self, call: HistoryCall) -> HistoryResult:
+    async def _query(self, call: HistoryCall) -> Any:
         """Return the result of a history query. Missing data is computed first, in limited time."""
         is_complete = self.answers.is_complete(call.history)
         lane = self.lanes.loading if is_complete else self.lanes.explaining
-        return await lane.run(partial(self.answers.get, call))
+        return (await lane.run(partial(self.answers.get, call))).value
 
     async def _missing(
         self, reason: str, name: str, names: Callable[[], Iterable[str]]

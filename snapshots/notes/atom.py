@@ -107,9 +107,6 @@ def entries_after(items: Sequence[Item], after: str | None = None) -> Sequence[I
     return items[start : start + PAGE]
 
 
-_UNKNOWN = Sentence("What changed is unknown: a content cannot be read.")
-
-
 def series_feed(
     history: History,
     series: str,
@@ -122,21 +119,18 @@ def series_feed(
 ) -> Feed:
     """Return the feed of a series in the history: one entry per revision, newest first.
 
-    ``changes`` are those of each revision but the first, by ref; those that cannot be read are
-    missing. ``causes`` and ``packages`` are theirs, at least for the entries in the document. With
-    ``after``, return the document with the entries that follow the entry of the revision with this
-    ref; raises RevisionNotFound if there is none.
+    ``changes`` are those of each revision but the first, by ref. ``causes`` and ``packages`` are
+    theirs, at least for the entries in the document. With ``after``, return the document with the
+    entries that follow the entry of the revision with this ref; raises RevisionNotFound if there is
+    none.
     """
 
     def entry(step: Neighbours) -> tuple[datetime, Element]:
         of_step, explained = changes.get(step.head.ref), causes.get(step, StoredCauses())
-        sentences = [_UNKNOWN]
-        title = _revision_title(step)
-        if of_step is not None or step.base is None:
-            (first, *_) = main_changes_sentences(step.head, of_step, explained.causes)
-            title += f": {plain(first).removesuffix('.')}"
-            of_packages = packages.get(step.pair, ())
-            sentences = revision_sentences(step, of_step, explained.causes, of_packages)
+        (first, *_) = main_changes_sentences(step.head, of_step, explained.causes)
+        title = f"{_revision_title(step)}: {plain(first).removesuffix('.')}"
+        of_packages = packages.get(step.pair, ())
+        sentences = revision_sentences(step, of_step, explained.causes, of_packages)
         return _entry(addresses, step, series, None, title, sentences, explained.known_since)
 
     return _feed(addresses, series, None, history.neighbours(series)[::-1], entry, after)

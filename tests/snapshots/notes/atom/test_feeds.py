@@ -130,13 +130,6 @@ def test_cause_of_an_entry() -> None:
         assert (datetime.fromisoformat(entry.updated) == KNOWN) == link
 
 
-def test_unknown_changes() -> None:
-    """An entry says so if a content cannot be read."""
-    entry = of_history(grown(2), changes={}).entries[0]
-    assert entry.title == "develop of 6 January 2025"
-    assert entry.summary == "What changed is unknown: a content cannot be read."
-
-
 # -- ids and times
 
 
