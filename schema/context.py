@@ -159,7 +159,9 @@ class Context:
     another thread may cancel. ``further_errors`` counts the errors beyond those in the response.
     ``loaded`` has the values, or failures, that were loaded for the request in advance, by cache
     and key, because a value may be too large for the cache. ``answers`` are the results of history
-    queries, which requests share. ``masks`` are those of queries, by digest and query.
+    queries, which requests share. ``masks`` are those of queries, by digest and query. ``sides``
+    are those that no revision is and that this process can name, by their names: files, and stacks
+    in place of revisions.
     """
 
     catalog: Catalog

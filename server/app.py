@@ -109,7 +109,7 @@ def create_app(
     endpoint = GraphQLEndpoint(
         answers,
         sender,
-        page=(lambda: graphiql_page(catalog.history, STATIC)) if settings.graphiql else None,
+        page=(lambda: graphiql_page(catalog.history, STATIC)) if is_open else None,
         bodies=bodies,
     )
 
@@ -120,7 +120,7 @@ def create_app(
         DocumentRunner(execution, lanes),
         Renderer(
             public_url=settings.public_address(),
-            has_graphiql=settings.graphiql,
+            has_graphiql=is_open,
             recipes_url=settings.recipes_url,
         ),
         sender,
@@ -143,17 +143,11 @@ def create_app(
     schema_text = SchemaText(sender)
     routes: list[BaseRoute] = [
         *([Route("/metrics", metrics.show)] if settings.metrics else []),
-        *(
-            [
-                PageRoute(FORM.path, CheckEndpoint(pages, bodies)),
-                PageRoute(PLAN_FORM.path, PlanEndpoint(pages, bodies)),
-                *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
-            ]
-            if settings.pages
-            else [Route("/", _home)]
-        ),
+        PageRoute(FORM.path, CheckEndpoint(pages, bodies)),
+        PageRoute(PLAN_FORM.path, PlanEndpoint(pages, bodies)),
+        *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
         Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
-        *([Route("/schema.graphql", schema_text)] if settings.introspection else []),
+        *([Route("/schema.graphql", schema_text)] if is_open else []),
         Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
         Route("/health/live", live),
         Route("/health/ready", partial(ready, watch)),
@@ -189,7 +183,7 @@ def create_app(
         routes=routes,
         middleware=[*middleware, Middleware(_GraphQLFirst, endpoint=endpoint)],
         lifespan=lifespan,
-        exception_handlers={404: pages.nowhere} if settings.pages else None,
+        exception_handlers={404: pages.nowhere},
     )
     # Such redirects would lead to the host that the client names.
     app.router.redirect_slashes = False
@@ -215,10 +209,6 @@ def _spans() -> Callable[[str], AbstractContextManager[Any]]:
     except ModuleNotFoundError:
         return nullcontext
     return get_tracer("cachelog", cachelog_version()).start_as_current_span
-
-
-async def _home(_request: Request) -> Response:
-    return RedirectResponse(GRAPHQL_PATH)
 
 
 async def _without_slash(request: Request) -> Response:

@@ -52,13 +52,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Units of cost of a request; see extensions.cost."""
 
     introspection: Switch = True
-    """Whether the schema is available: by introspection, at /schema.graphql, in suggestions."""
-
-    graphiql: Switch = True
-    """Whether browsers get GraphiQL."""
-
-    pages: Switch = True
-    """Whether browsers get pages at /; otherwise / redirects to GraphiQL."""
+    """Whether the schema is available: to GraphiQL, at /schema.graphql, in suggestions."""
 
     public_url: Text = ""
     """The public address, such as https://example.org/cachelog/, for absolute links."""
@@ -73,7 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The format of the log: text for people, or json, one object a line, for programs."""
 
     trusted_proxies: Names = ()
-    """Peers trusted for X-Request-ID and X-Forwarded-For: addresses, networks."""
+    """Peers trusted for X-Forwarded-For: addresses, networks."""
 
     metrics: Switch = True
     """Whether /metrics provides metrics for Prometheus."""

@@ -294,8 +294,7 @@ async def _server_of(settings: Settings, site: Site) -> AsyncIterator[httpx.Asyn
         msgspec.structs.replace(
             settings,
             public_url="",
-            pages=True,
-            graphiql=False,
+            introspection=False,
             metrics=False,
             access_log=False,
             cors_origins=(),

@@ -4,7 +4,6 @@ import gzip
 from collections.abc import Sequence
 from sys import getsizeof
 
-import brotli
 import msgspec
 import xxhash
 import zstandard
@@ -77,7 +76,7 @@ def _weight(weights: dict[str, float], media_type: str) -> float:
 
 Headers = list[tuple[bytes, bytes]]
 
-CODINGS = ("zstd", "br", "gzip")
+CODINGS = ("zstd", "gzip")
 """The supported content codings, best first."""
 
 MIN_COMPRESSED = 1_024
@@ -87,7 +86,6 @@ _OVERHEAD = 1_500
 """Approximate memory of a response without its bodies, in bytes: headers and objects."""
 
 _ZSTD_LEVEL = 3
-_BROTLI_QUALITY = 4
 _GZIP_LEVEL = 5
 
 
@@ -95,8 +93,6 @@ def compress(body: bytes, coding: str) -> bytes:
     """Return the body compressed with a content coding."""
     if coding == "zstd":
         return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(body)
-    if coding == "br":
-        return bytes(brotli.compress(body, quality=_BROTLI_QUALITY))
     return gzip.compress(body, _GZIP_LEVEL, mtime=0)
 
 

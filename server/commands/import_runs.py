@@ -5,11 +5,11 @@ The command imports this module when it runs.
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
 
@@ -33,9 +33,6 @@ from snapshots.spack.names import checked_line
 from snapshots.texts import quoted
 from snapshots.workers import check_cluster
 
-if TYPE_CHECKING:
-    from server.commands.imports import ImportOptions
-
 _REVISIONS_AT_ONCE = 64
 """Number of revisions of a history published at once; an interrupted import loses no more."""
 
@@ -45,7 +42,7 @@ _PAGES_FOLDER = "_cache"
 class ImportRun:
     """An import into a catalog; ``failures`` describes notifications that were not delivered."""
 
-    def __init__(self, location: str, options: "ImportOptions") -> None:
+    def __init__(self, location: str, options: Mapping[str, Any]) -> None:
         if options["cluster"]:
             check_cluster(options["cluster"])
         self._options = options

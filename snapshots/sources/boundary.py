@@ -13,8 +13,6 @@ from threading import Lock
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-import msgspec
-
 _TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
 _NOT_GLOBAL = tuple(
     ip_network(network)
@@ -37,13 +35,6 @@ def hosts_of(*urls: str) -> list[str]:
         with suppress(ValueError):
             named.append(urlsplit(url).hostname)
     return [host for host in named if host]
-
-
-class BoundaryState(msgspec.Struct, frozen=True):
-    """The state of a boundary: the hosts resolved so far, and the kinds of addresses allowed."""
-
-    hosts: frozenset[str] = frozenset()
-    kinds: frozenset[str | None] = frozenset([None])
 
 
 class AddressRefused(Exception):
@@ -92,57 +83,39 @@ class Boundary:
 
     ``trusted`` are the hosts at which the import begins. If such a host has special addresses when
     it is first resolved, all addresses of their kinds are allowed. ``configured`` are URLs from
-    settings; together with the system's proxies, their hosts may also have special addresses, but
-    do not allow any others. ``reached`` is the state of another boundary of the same import.
+    settings: their hosts, and the system's proxies, may have any addresses, but do not allow any
+    others.
     """
 
     def __init__(
-        self,
-        trusted: Iterable[str],
-        resolve: Resolve = resolve,
-        reached: BoundaryState | None = None,
-        *,
-        configured: Iterable[str] = (),
+        self, trusted: Iterable[str], resolve: Resolve = resolve, *, configured: Iterable[str] = ()
     ) -> None:
         self._trusted = {_normal(host) for host in trusted}
+        self._configured = {*map(_normal, hosts_of(*configured, *getproxies().values()))}
         self._resolve = resolve
-        named = hosts_of(*configured, *getproxies().values())
-        self._configured: dict[str, frozenset[str | None] | None] = {
-            _normal(host): None for host in named
-        }
-        """The kinds of addresses that each host had when it was first resolved."""
+        self._kinds: dict[str, set[str | None]] = {}
+        """The kinds of addresses that each trusted host had when it was first resolved."""
 
-        learned = reached or BoundaryState()
-        self._resolved, self._kinds = set(learned.hosts), set(learned.kinds)
         self._lock = Lock()
-
-    @property
-    def reached(self) -> BoundaryState:
-        """The current state."""
-        with self._lock:
-            return BoundaryState(frozenset(self._resolved), frozenset(self._kinds))
 
     def addresses(self, host: str, port: int) -> Sequence[str]:
         """Return the addresses of a host, all of which may be reached.
 
         Raises AddressRefused if one must not be reached, and the errors of the resolver.
         """
-        addresses = self._resolve(host, port)
-        kinds = {address: kind_of(address) for address in addresses}
-        name = _normal(host)
+        addresses, name = self._resolve(host, port), _normal(host)
+        if name in self._configured:
+            return addresses
         with self._lock:
-            if name in self._trusted and name not in self._resolved:
-                # Only once: later, the name may resolve to other addresses, which the user did not
-                # choose.
-                self._resolved.add(name)
-                self._kinds.update(kinds.values())
-            allowed = set(self._kinds)
-            if name in self._configured:
-                of_name = self._configured[name] or frozenset(kinds.values())
-                self._configured[name] = of_name
-                allowed |= of_name
-        for address, kind in kinds.items():
-            if kind not in allowed:
+            for trusted in self._trusted - self._kinds.keys():
+                with suppress(OSError, ValueError):
+                    found = addresses if trusted == name else self._resolve(trusted, port)
+                    # Only once: later, the name may resolve to other addresses, which the user did
+                    # not choose.
+                    self._kinds[trusted] = {*map(kind_of, found)}
+            allowed = {None}.union(*self._kinds.values())
+        for address in addresses:
+            if (kind := kind_of(address)) not in allowed:
                 reason = f"leads to {host} ({address}), a {kind} address"
                 raise AddressRefused(f"{reason}; only an import that begins there may go there")
         return addresses

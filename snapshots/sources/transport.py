@@ -26,7 +26,7 @@ from snapshots.errors import SourceError
 from snapshots.models import utc
 from snapshots.program import importer_name
 from snapshots.sources import buckets, downloads
-from snapshots.sources.boundary import AddressRefused, Boundary, BoundaryState, hosts_of
+from snapshots.sources.boundary import AddressRefused, Boundary, hosts_of
 from snapshots.sources.inputs import AccessDenied, Missing, unreadable, walk
 from snapshots.sources.locations import is_url
 from snapshots.sources.reports import Report
@@ -147,20 +147,13 @@ class Transport:
     """Reads locations; a context manager, and thread-safe.
 
     ``origins`` are the locations at which the import begins: other locations may have special
-    addresses (loopback, private ...) only if one of these has one. ``reached`` is the state of
-    another transport of the same import.
+    addresses (loopback, private ...) only if one of these has one.
 
     On exit, every body is closed. A request that is still running in any thread raises SourceError
     when it receives its next bytes, or after the timeout for a silent server.
     """
 
-    def __init__(
-        self,
-        settings: ReadSettings,
-        report: Report,
-        origins: Sequence[str],
-        reached: BoundaryState | None = None,
-    ) -> None:
+    def __init__(self, settings: ReadSettings, report: Report, origins: Sequence[str]) -> None:
         self.settings = settings
         self.report = report
         self._open = ExitStack()
@@ -170,7 +163,6 @@ class Transport:
         self._buckets = buckets.BucketReader(settings)
         self._boundary = Boundary(
             hosts_of(*(url for url in origins if not buckets.is_object(url))),
-            reached=reached,
             configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
         )
         self._http: httpx.Client | None = None
@@ -183,11 +175,6 @@ class Transport:
         self._stopped.set()
         self._pool.shutdown(cancel_futures=True)
         self._open.close()
-
-    @property
-    def reached(self) -> BoundaryState:
-        """The state of the boundary, for another transport of the same import."""
-        return self._boundary.reached
 
     def exists(self, location: str) -> bool:
         """Return whether a file exists at the location. Raises SourceError if this is unknown."""

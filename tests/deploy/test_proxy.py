@@ -103,7 +103,7 @@ def proxy(running: tuple[Sequence[Server], httpx.Client]) -> httpx.Client:
 def test_immutable_responses_are_cached(proxy: httpx.Client) -> None:
     """In each coding; conditional requests get 304 without replacing the cached response."""
     query = immutable_query(proxy)
-    for coding in ("zstd", "br", "gzip"):
+    for coding in ("zstd", "gzip"):
         headers = {"Accept-Encoding": coding}
         first, second = (get(proxy, query, headers) for _ in range(2))
         assert [it.headers["X-Cache-Status"] for it in (first, second)] == ["MISS", "HIT"]

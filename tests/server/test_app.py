@@ -138,13 +138,13 @@ def test_examples_of_graphiql_return_data(client: httpx.Client) -> None:
     assert not re.search(r'\\"[0-9a-f]{6,64}\\"', examples)
 
 
-def test_start_page_redirects_without_pages(demo_catalog: Path) -> None:
-    """It redirects to GraphiQL."""
-    with application(Settings(catalog=str(demo_catalog), pages=False)) as client:
-        response = client.get("/")
-        assert response.is_redirect
-        assert response.headers["location"] == "/graphql"
-        assert client.get("/compare").status_code == 404
+def test_server_without_introspection(demo_catalog: Path) -> None:
+    """It shows neither its schema nor GraphiQL."""
+    with application(Settings(catalog=str(demo_catalog), introspection=False)) as client:
+        assert client.get("/schema.graphql").status_code == 404
+        browser = {"accept": "text/html"}
+        assert "text/html" not in client.get("/graphql", headers=browser).headers["content-type"]
+        assert "GraphiQL" not in client.get("/", headers=browser).text
 
 
 ORIGIN = {"origin": "https://front.example"}

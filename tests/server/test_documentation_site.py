@@ -43,10 +43,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+class Files(SimpleHTTPRequestHandler):
+    """Serves a folder as static hosts do: 404.html at every unknown URL."""
+
+    def send_error(self, code: int, *_: object) -> None:
+        """Answer with the page 404.html."""
+        page = Path(self.directory, "404.html").read_bytes()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(page)
+
+
 @pytest.fixture(scope="module")
 def url(site: Path) -> Iterator[str]:
-    """Serve the site as any host of files does; return its URL."""
-    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    """Serve the site; return its URL."""
+    handler = partial(Files, directory=str(site))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"

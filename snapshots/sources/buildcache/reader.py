@@ -19,7 +19,6 @@ from snapshots.contents import Content, Snapshot
 from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits
-from snapshots.sources.boundary import BoundaryState
 from snapshots.sources.buildcache import database, layouts, oci
 from snapshots.sources.buildcache.oci import Registry
 from snapshots.sources.file_kinds import HEAD_BYTES, FileKind, is_json, kind_of, text_of
@@ -352,7 +351,7 @@ def _read_location(
         try:
             version = reading.take(index, reading.fetch(index), merged)
         except _TagList as error:
-            listed, reached = error.tags, transport.reached
+            listed = error.tags
         else:
             source = index.location if is_registry(location) else public(location)
             snapshots = reading.snapshot(source, only_tag(tags, location), merged, version)
@@ -366,7 +365,6 @@ def _read_location(
             tag=tag,
             stacks=stacks,
             sizes=request.sizes,
-            reached=reached,
         )
         for tag, stacks in chosen_tags(listed, tags, location, report)
     ]
@@ -431,8 +429,8 @@ def _origin(location: str, settings: ReadSettings) -> str:
 class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     """A tag of the list at ``listed_in``, with its stacks.
 
-    ``reached`` is the state of the boundary after reading the list. For stacks named by the user,
-    ``listed_in`` is empty; if none of them is root, it is created as the union of all.
+    For stacks named by the user, ``listed_in`` is empty; if none of them is root, it is created as
+    the union of all.
     """
 
     location: str
@@ -441,11 +439,10 @@ class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     stacks: list[StackIndex]
     sizes: bool
-    reached: BoundaryState | None = None
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:
         """Read the indexes of the tag's stacks."""
-        with Transport(settings, report, self.origins, self.reached) as transport:
+        with Transport(settings, report, self.origins) as transport:
             reading = _Reading(transport, sizes=self.sizes, lists_caches=not self.listed_in)
             merged, version = reading.merge(self.tag, self.stacks, self.listed_in)
             if not self.listed_in and all(stack.label != ROOT_STACK for stack in self.stacks):

@@ -36,7 +36,7 @@ def _facets_and_leaves(target: Target) -> Request:
 
 
 def _answers_that_do_not_compress(target: Target) -> Iterator[Request]:
-    for coding in ("gzip", "br", "zstd", "gzip, br, zstd;q=0.1"):
+    for coding in ("gzip", "zstd", "gzip, br, zstd;q=0.1"):
         made = about_revision(
             target, "specs(first: 1000) { nodes { " + aliased(12, "packageHash") + " } }"
         )

@@ -7,7 +7,6 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
-import brotli
 import httpx
 import orjson
 import pytest
@@ -183,7 +182,6 @@ LONG = "{ revision { specs(first: 200) { nodes { hash name version variants stac
 DECODERS: dict[str, Callable[[bytes], bytes]] = {
     "identity": lambda body: body,
     "gzip": gzip.decompress,
-    "br": brotli.decompress,
     "zstd": lambda body: zstandard.ZstdDecompressor().decompress(body, 1 << 24),
 }
 
