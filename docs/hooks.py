@@ -23,7 +23,6 @@ from mkdocs.structure.pages import Page
 
 from schema import api
 from server.cli import cachelog
-from server.webhooks import Announcement
 from snapshots.changes.rules.rules import KEYS_OF, KINDS
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.notes.changelog import Changelog
@@ -254,10 +253,10 @@ def _about(field: Any) -> str:
 
 
 def _json() -> Iterator[str]:
-    """Yield the records of notes and webhooks, with the types of their fields."""
-    yield "The records of notes and webhooks; [JSON](../json.md) describes those of commands.\n"
+    """Yield the records of notes, with the types of their fields."""
+    yield "The records of notes; [JSON](../json.md) describes those of commands.\n"
     _, records = msgspec.json.schema_components(
-        (_of_revisions(Changelog), Announcement),
+        (_of_revisions(Changelog),),
         schema_hook=lambda _: {"type": "string"},  # sentences
         ref_template="{name}",
     )
