@@ -73,10 +73,12 @@ def compare_documents(base: Side, head: Side, graph: PairGraph, facts: FactBits)
     """Compare the documents of all pairs; ``facts`` are their differing own facts."""
     nodes = base, graph.base_nodes, head, graph.head_nodes
     is_stated = ~graph.is_external
-    formats = differ_in("spec_format", *nodes)
-    compilers = became_dependencies(*nodes)
+    # Two specs that a reader compares can be of different packages.
+    of_one_package = ~_differs("package", *nodes)
+    formats = differ_in("spec_format", *nodes) & of_one_package
+    compilers = became_dependencies(*nodes) & of_one_package
     spellings = [side.column("spelling") for side in (base, head)]
-    are_whole = is_stated.copy()
+    are_whole = is_stated & of_one_package
     of_targets, of_rest = [], []
     for column, own in zip(spellings, (graph.base_nodes, graph.head_nodes), strict=True):
         codes = column.codes[own]
@@ -86,9 +88,7 @@ def compare_documents(base: Side, head: Side, graph: PairGraph, facts: FactBits)
         of_rest.append(split[codes, 1])
     targets = are_whole & (of_targets[0] != of_targets[1])
     targets &= ~differ_in("target", *nodes)
-    # Two specs that a reader compares can be of different packages.
-    are_alike = is_stated & (facts == 0) & ~_differs("package", *nodes)
-    are_whole &= ~_differs("package", *nodes)
+    are_alike = is_stated & (facts == 0) & of_one_package
     external = are_alike & np.logical_or.reduce([_differs(name, *nodes) for name in EXTERNAL_FACTS])
     by_writer = formats | compilers
     other = of_rest[0] != of_rest[1]

@@ -1,7 +1,6 @@
 """Nights of a deployment: what compose.yaml runs, and what the status and the metrics say of it."""
 
 import shutil
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -97,32 +96,25 @@ def content_is_damaged(nights: Nights) -> None:
     assert cachelog("verify", catalog=nights.catalog.location).code == 1
 
 
-@pytest.mark.parametrize(
-    ("fault", "run", "sentence"),
-    [
-        (source_is_gone, "import", "does not exist"),
-        (gate_refuses, "import", "is refused"),
-        (content_is_damaged, "verify", "is damaged"),
-    ],
-)
-def test_a_bad_night_is_seen(
-    nights: Nights, fault: Callable[[Nights], None], run: str, sentence: str
-) -> None:
-    """The status names it, and the metrics count it, within the night."""
-    fault(nights)
+def is_seen(nights: Nights, run: str, sentence: str) -> None:
+    """Check that the status names a bad night, and that the metrics count it."""
     (problem,) = nights.status()
     assert problem.startswith(f"{run} ")
     assert sentence in problem
     assert nights.failing() == {run}
 
 
-def test_good_nights_follow(nights: Nights) -> None:
-    """After a gone source and a refusal, the next night is well; all can be read at the end."""
+def test_bad_nights_are_seen_and_good_ones_follow(nights: Nights) -> None:
+    """A gone source, a refusal and damage are told within the night; the next one is well."""
     source_is_gone(nights)
+    is_seen(nights, "import", "does not exist")
     night(nights, 2)
     gate_refuses(nights)
+    is_seen(nights, "import", "is refused")
     night(nights, 3)
-    assert cachelog("verify", catalog=nights.catalog.location).code == 0
     copy = str(nights.folder / "backup")
-    assert cachelog("verify", catalog=copy).code == 0
+    for location in (nights.catalog.location, copy):
+        assert cachelog("verify", catalog=location).code == 0
     assert Catalog(copy).require_history().revisions == nights.catalog.require_history().revisions
+    content_is_damaged(nights)
+    is_seen(nights, "verify", "is damaged")

@@ -180,19 +180,19 @@ class Job:
         return dict(line.split("=", 1) for line in lines)
 
 
-@pytest.mark.parametrize(("rules", "status"), [("", "0"), ("strict.toml", "1")])
-def test_action_comments_before_it_fails(project: Project, rules: str, status: str) -> None:
+def test_action_comments_before_it_fails(project: Project) -> None:
     """A broken rule fails only the last step."""
     job = Job(project)
-    done = job.plan(RULES=rules)
+    done = job.plan(RULES="strict.toml")
     assert done.returncode == 0, done.stderr
     assert job.outputs["size-label"] == "1-10"
-    assert job.outputs["status"] == status
+    assert job.outputs["status"] == "1"
     comment = Path(job.outputs["comment"]).read_text()
     assert comment.startswith(MARK)
-    assert ("error" in comment) is (status == "1")
+    assert "error" in comment
     assert job.files["GITHUB_STEP_SUMMARY"].read_text() == comment
-    assert job.step("Check the plan", STATUS=status).returncode == int(status)
+    for status in (0, 1):
+        assert job.step("Check the plan", STATUS=str(status)).returncode == status
 
 
 @pytest.mark.parametrize(

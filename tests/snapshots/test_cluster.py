@@ -55,13 +55,3 @@ def test_failure_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = rf"there: the cluster at {ADDRESS} failed \(ray client connection timeout\)"
     with pytest.raises(CatalogError, match=reason), mapping(halve, "there", [2], cluster=ADDRESS):
         pass
-
-
-@pytest.mark.usefixtures("cluster")
-def test_error_on_a_cluster() -> None:
-    """It is raised as it is by a local program."""
-    with (
-        pytest.raises(SourceError, match="there, line 7: 3 is odd"),
-        mapping(halve, "there", [2, 3, 4], cluster=ADDRESS) as results,
-    ):
-        list(results)

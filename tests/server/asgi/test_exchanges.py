@@ -175,7 +175,7 @@ def test_server_is_idle_after_clients_disconnect(
         until(lambda: len(running) == HEAVY_THREADS, "the heavy lane is full")
         for connection in sockets:
             connection.close()
-        until(lambda: not running, "it is idle", 5)
+        until(lambda: not running, "it is idle")
         answer = client.post("/graphql", json={"query": "{ tags { name } }"})
         assert answer.status_code == 200
-        until(lambda: not running, "the requests that the server read last have ended", 5)
+        until(lambda: not running, "the requests that the server read last have ended")

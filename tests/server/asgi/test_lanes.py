@@ -172,20 +172,6 @@ async def test_running_load_can_be_joined(loading: Loading) -> None:
     assert loading.loaded == ["a", "a"], "no load is running"
 
 
-@with_lane(patience=0.3)
-async def test_each_waiter_has_its_own_patience(loading: Loading) -> None:
-    """A load without waiters never begins."""
-    first = await loading.begun(loading.value("a"))
-    early, abandoned = loading.value("b"), [loading.value("c") for _ in range(2)]
-    await asyncio.sleep(0.2)
-    late = loading.value("b")
-    assert [type(error) for error in await settled(early, *abandoned)] == [BadRequest] * 3
-    assert not late.done()
-    loading.opened.set()
-    assert await settled(first, late) == ["A", "B"]
-    assert loading.loaded == ["a", "b"]
-
-
 async def test_cancelled_waiter_does_not_affect_others(loading: Loading) -> None:
     """Neither before loading begins nor after, also if it came first."""
     cancelled, other = await loading.begun(loading.value("a")), loading.value("a")

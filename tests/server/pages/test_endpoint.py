@@ -33,7 +33,7 @@ from snapshots.demo import history
 from tests.schema import questions
 from tests.server.exchanges import scope
 from tests.server.pages.page_reader import Shown, data_of, shown
-from tests.server.servers import PATIENCE, application, serving_app
+from tests.server.servers import PATIENCE, application, serving_app, until
 
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 
@@ -103,8 +103,8 @@ def test_comparison_that_is_being_explained(
             assert urljoin(str(page.url), unescape(again[1])) == str(page.url)
             assert "Specs added" in page.text
         may_explain.set()
-        page = client.get(f"/compare/{pair}", headers=BROWSER)
-        assert "What caused the replacements" in page.text
+        shown = "What caused the replacements"
+        until(lambda: shown in client.get(f"/compare/{pair}", headers=BROWSER).text, "it is shown")
 
 
 @pytest.mark.parametrize(

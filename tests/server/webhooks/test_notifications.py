@@ -16,7 +16,7 @@ from snapshots.demo import history, write_pages
 from snapshots.notes.sentences import plain
 from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog, succeed
-from tests.server.servers import free_port
+from tests.server.servers import PATIENCE, free_port
 from tests.server.webhooks.hooks import ANNOUNCEMENT, LOG, REVISION, Answer, receiving
 
 SECRET = "only for tests"  # noqa: S105
@@ -123,10 +123,13 @@ def test_announcement_after_a_damaged_content_has_no_changes(
 # -- deliveries
 
 
-def deliver(url: str, secret: str = "") -> webhooks.Notification:
+def deliver(url: str, secret: str = "", timeout: float = PATIENCE) -> webhooks.Notification:
     """Deliver to a URL, with three attempts without pauses; return the outcome."""
     (receiver,) = webhooks.receivers_of([url], "--notify")
-    return webhooks.deliver(ANNOUNCEMENT, REVISION, receiver, secret, pauses=(0, 0, 0), timeout=0.3)
+    pauses = (0, 0, 0)
+    return webhooks.deliver(
+        ANNOUNCEMENT, REVISION, receiver, secret, pauses=pauses, timeout=timeout
+    )
 
 
 def test_body_describes_the_revision() -> None:
@@ -198,5 +201,5 @@ def test_unresponsive_receiver_fails() -> None:
     delivered = deliver(f"http://127.0.0.1:{free_port()}/")
     assert (delivered.reason, delivered.attempts) == ("the connection failed: ConnectError", 3)
     with receiving(silent_seconds=0.5) as hook:
-        delivered = deliver(hook.url)
+        delivered = deliver(hook.url, timeout=0.1)
     assert (delivered.reason, delivered.attempts) == ("the connection failed: ReadTimeout", 3)

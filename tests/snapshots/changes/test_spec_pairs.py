@@ -24,6 +24,7 @@ from tests.model.explained import frame_and_graph, hash_at, named
 from tests.model.real import dates, records
 from tests.model.states import State
 from tests.snapshots.changes.causes import records as cause_records
+from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import a_spec
 
 
@@ -214,6 +215,17 @@ def test_real_weeks() -> None:
 
 
 # -- examples
+
+
+@pytest.mark.parametrize(
+    "facts", [{"compiler": "clang@16.0.6"}, {"compiler": "clang@16.0.6", "spec_format": 6}]
+)
+def test_specs_of_two_packages(facts: dict[str, Any]) -> None:
+    """How each is written is no cause: only what differs below both is."""
+    before = node("one", edge("zlib"), edge("gcc", ("build",), ("c",)), compiler=None)
+    after = node("other", edge("zlib:2"), **facts)
+    base, head = State([before, node("zlib", version="1")]), State([after, node("zlib:2")])
+    check(base, head, before, after)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
@@ -102,13 +101,12 @@ def test_deadline(server: Server) -> None:
                 return
 
     server["/slow"] = drip
-    settings, started = msgspec.structs.replace(QUICK, deadline=0.3), time.monotonic()
+    settings = msgspec.structs.replace(QUICK, deadline=0.3)
     with (
         Transport(settings, Report(), [server.url]) as transport,
         pytest.raises(SourceError, match=r"took longer than 0.3 s; try again later"),
     ):
         transport.read(server.at("/slow"))
-    assert 0.2 < time.monotonic() - started < 4
 
 
 def test_address_outside_the_boundary(connected: Connected) -> None:
