@@ -1,5 +1,6 @@
 """Histories of hashes, packages and series over their revisions."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Annotated, Self
@@ -35,8 +36,9 @@ from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import StoredCause
 from snapshots.errors import CatalogError, InvalidArgument
-from snapshots.history import Pair, age
+from snapshots.history import Neighbours, Pair, age
 from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo
 from snapshots.refs import series as series_of
 from snapshots.timelines.availability import (
@@ -190,10 +192,27 @@ class _PackagePairs(msgspec.Struct, frozen=True):
 
     def main_causes(self, context: Context, base: RevisionInfo, head: RevisionInfo) -> list[Cause]:
         """Return the main causes of the package in one of the pairs."""
-        pair = Pair(base.digest, head.digest)
+        causes = self._stored(context, base, head)
+        return stored_causes(context, (base, head), self.name, causes)
+
+    def commit(self, context: Context, base: RevisionInfo, head: RevisionInfo) -> CommitType | None:
+        """Return the first commit that explains the first main cause, if any is known."""
+        causes, step = self._stored(context, base, head), Neighbours(base, head)
+        between = context.catalog.recipes.between(base, head) if causes else None
+        recipes = context.catalog.recipes.of(head)
+        if between is None or recipes is None:
+            return None
+        explained = context.library.stored_causes({step: [causes[0][0]]})[step]
+        oids = [commit.oid for commit in explained.causes[0].commits or ()]
+        commit = next((it for it in between.reached if it.oid in oids[:1]), None)
+        return commit and CommitType(commit=commit, repository=recipes.repository)
+
+    def _stored(
+        self, context: Context, base: RevisionInfo, head: RevisionInfo
+    ) -> Sequence[tuple[StoredCause, int]]:
         package_pairs = frozenset((self.name, each) for each in self.pairs)
         causes = context.of_history(HistoryQueries.package_causes, self.series, package_pairs)
-        return stored_causes(context, (base, head), self.name, causes.get((self.name, pair), ()))
+        return causes.get((self.name, Pair(base.digest, head.digest)), ())
 
 
 @gql.object_type
@@ -270,6 +289,16 @@ class PackageHistoryEntry(Node):
             else self.of_package.main_causes(info.context, base, self.entry.head)
         )
 
+    @resolver(Cost(weight=50, work=Work.HISTORIES))
+    def main_commit(self, info: Info) -> CommitType | None:
+        """The newest commit of the recipe repository that explains the first of `mainCauses`;
+        null if none is known.
+        """
+        base = self.entry.base
+        if base is None:
+            return None
+        return self.of_package.commit(info.context, base, self.entry.head)
+
 
 @gql.object_type
 class PackageHistoryEdge(relay.Edge[PackageHistoryEntry]):
@@ -281,6 +310,24 @@ class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
     """A page of a package's history, newest first."""
 
     edges: list[PackageHistoryEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
+
+
+CELLS = 20_000
+"""Computing the cells of a package in all series from the stored comparisons of neighbours."""
+
+
+@gql.object_type
+class TargetVersion:
+    """The newest version of a package for a target.
+
+    - target: The target.
+    - version: The newest version.
+    - num_specs: Number of specs for the target, of any version.
+    """
+
+    target: str
+    version: str
+    num_specs: int
 
 
 @gql.object_type
@@ -348,6 +395,15 @@ class SeriesPackage(Node):
         """Number of its specs in `lastSeen`."""
         return self._summary.num_specs
 
+    @resolver(Cost(weight=CELLS))
+    def newest_versions(self, info: Info) -> list["TargetVersion"] | None:
+        """The newest version in `lastSeen` for each target; empty if no source states targets."""
+        cells = info.context.of_history(HistoryQueries.cells, self.name)
+        return [
+            TargetVersion(target=target, version=version, num_specs=num_specs)
+            for target, (version, num_specs) in cells.newest_versions(self.series_name).items()
+        ]
+
     @resolver()
     def num_revisions(self) -> int:
         """Number of revisions of the series that have it."""
@@ -409,9 +465,6 @@ class SeriesPackage(Node):
 
         return many.ComputedList(len(entries), entry)
 
-
-CELLS = 20_000
-"""Computing the cells of a package in all series from the stored comparisons of neighbours."""
 
 TargetArgument = Annotated[
     str | None,

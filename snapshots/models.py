@@ -5,6 +5,7 @@ and of a frame, the facts that a comparison considers, the digest of a content, 
 the API are derived from them.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -432,8 +433,17 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return public_location(self.location)
 
 
+_NAMED_STACKS = re.compile(r"[\w.+-]+=\S+(?: [\w.+-]+=\S+)*")
+
+
 def public_location(location: str) -> str:
-    """Return a location without private details: only the last part of a local path."""
+    """Return a location without private details: only the last part of a local path.
+
+    Of a location of the form ``STACK=LOCATION ...``, that is each of them.
+    """
+    if _NAMED_STACKS.fullmatch(location):
+        named = (item.partition("=") for item in location.split(" "))
+        return " ".join(f"{stack}={public_location(path)}" for stack, _, path in named)
     first, slash, _ = location.partition("/")
     is_remote = ":" in first and first != "file:"  # a URL, or HOST:PATH in git's syntax
     if is_remote or not slash:

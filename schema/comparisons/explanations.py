@@ -5,7 +5,7 @@ them.
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property, partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import numpy as np
@@ -497,6 +497,9 @@ def _together(rows: CauseRows) -> many.Sublists:
 PATHS = Cost(weight=100, work=Work.EXPLAINING)
 """Walking from a spec to its main cause."""
 
+ASKING = Cost(weight=200)
+"""Following the edges that lead to the specs of one version a step up."""
+
 CAUSED = Cost(weight=500)
 """A page of the specs of a cause."""
 
@@ -580,6 +583,38 @@ class Cause(Node):
 
         (name,) = self.rows.names
         return None if name.package is None else catalog_package(info.context, name.package)
+
+    @resolver(ASKING)
+    def dependents_before(self, info: Info, first: relay.FirstArgument = 5) -> list[str] | None:
+        """The names of the packages with specs in base that depend directly on a spec of the
+        package with `valueBefore`, those with the most such specs first; empty for other kinds than
+        VERSION, null if the source does not list dependencies.
+        """
+        return self._dependents(info, self.comparison.before, "before", first)
+
+    @resolver(ASKING)
+    def dependents_after(self, info: Info, first: relay.FirstArgument = 5) -> list[str] | None:
+        """The same for specs in head and `valueAfter`."""
+        return self._dependents(info, self.comparison.after, "after", first)
+
+    def _dependents(
+        self, info: Info, side: LoadedRevision, value: str, first: int
+    ) -> list[str] | None:
+        relay.check_size("first", first)
+        info.context.require_time()
+        (name,) = self.rows.names
+        frame, graph = side.frame, side.dependencies()
+        if not graph.is_known:
+            return None
+        rows = frame.rows_of(name.package) if name.package is not None else None
+        if rows is None or name.kind is not CauseKind.VERSION:
+            return []
+        having = frame.version.among([getattr(name, value)])[frame.version.codes[rows]]
+        asking = graph.rows_needing(rows.start + np.flatnonzero(having))
+        counted = sorted(
+            frame.package.counts(asking.astype(np.int32)), key=itemgetter(1), reverse=True
+        )
+        return [package for package, _ in counted[:first]]
 
     @relay.connection_field(CAUSED)
     def specs(

@@ -358,7 +358,8 @@ class RevisionPackage(Node):
         frame, graph = self.loaded.frame, self.loaded.dependencies()
         if not graph.is_known:
             return None
-        rows = graph.rows_needing(frame.slice_of(self.code))
+        own = frame.slice_of(self.code)
+        rows = graph.rows_needing(np.arange(own.start, own.stop))
         counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
         order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
         names = [frame.packages[code] for code in order.tolist()]

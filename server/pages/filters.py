@@ -19,7 +19,7 @@ from snapshots import texts
 from snapshots.changes import package_changes, pairings, reasons, spec_pairs, vocabulary
 from snapshots.changes.causes import CauseName
 from snapshots.models import OWN_COLUMNS, CauseKind
-from snapshots.sources.locations import mirror_of
+from snapshots.sources.locations import mirror_of, of_stacks
 from snapshots.spack import query
 from snapshots.spack.names import ROOT_STACK
 
@@ -364,11 +364,13 @@ def version_matrix(cells: Sequence[Mapping[str, Any]], versions: Sequence[str]) 
 def install_commands(revision: Data) -> Mapping[str, str]:
     """Return the commands to install a revision's spec, and to add its mirror if it is known.
 
-    They are quoted for a POSIX shell.
+    They are quoted for a POSIX shell. ``source`` is the location that the spec was read from.
     """
     spec, source = revision["spec"], revision["source"]
-    mirror = mirror_of(source["kind"].lower(), source["location"], spec["tarball"])
+    location = of_stacks(source["location"], spec["stacks"] or ())
+    mirror = mirror_of(source["kind"].lower(), location, spec["tarball"])
     commands = {
+        "source": location,
         "install": f"spack install --cache-only {quote('/' + spec['hash'])}",
         "install_alike": f"spack install --cache-only {quote(spec['short'])}",
     }
@@ -412,14 +414,6 @@ def differences_below(fields: Iterable[Data]) -> list[tuple[str, list[str]]]:
 
 def _field_change(field: Data) -> pairings.FieldChange:
     return pairings.FieldChange(field["path"], field["before"], field["after"])
-
-
-def twins_causes(causes: Iterable[Data]) -> list[tuple[str, int]]:
-    """Return the titles of causes of twins with their numbers of specs.
-
-    Causes without specs are omitted.
-    """
-    return [(undirected_title(cause), cause["numSpecs"]) for cause in causes if cause["numSpecs"]]
 
 
 def undirected_title(cause: Data) -> str:

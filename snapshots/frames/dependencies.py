@@ -199,9 +199,9 @@ class DependencyGraph:
             mask[level.nodes] = True
         return mask
 
-    def rows_needing(self, rows: slice) -> Numbers:
+    def rows_needing(self, rows: Numbers) -> Numbers:
         """Return the rows that directly depend on one of these, each once, in order."""
-        edges = self._up.edges_of(np.arange(*rows.indices(self.num_rows)))
+        edges = self._up.edges_of(rows)
         sources = np.unique(self._up.ends[edges])
         return sources[sources < self.num_rows].astype(np.int64)
 

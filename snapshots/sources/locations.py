@@ -6,6 +6,7 @@ of build caches.
 """
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit, urlunsplit
 from urllib.request import url2pathname
@@ -129,6 +130,13 @@ def _web_url(scheme: str, authority: str, rest: str) -> str:
 
 _LAYER = re.compile(r"http(?P<s>s?)://(?P<host>[^/]+)/v2/(?P<name>.+)/blobs/sha\d+:[0-9a-f]+")
 _BELOW = re.compile(r"/(build_cache|blobs|v3/manifests)/")
+
+
+def of_stacks(location: str, stacks: Collection[str]) -> str:
+    """Return a location, or of one of the form ``STACK=LOCATION ...``, that of some stacks."""
+    named = (item.partition("=") for item in location.split(" "))
+    own = [path for stack, _, path in named if path and stack in stacks]
+    return own[0] if own else location
 
 
 def mirror_of(kind: str, location: str, tarball: str | None) -> str | None:

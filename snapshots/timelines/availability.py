@@ -1,6 +1,6 @@
 """Availability of a package in the history: spans of a cell of its coverage in each series."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
@@ -110,6 +110,30 @@ class PackageCells:
         if dimension is CoverageDimension.VERSION:
             return sorted(distinct, key=lambda text: (version_key(text), text), reverse=True)
         return natural_order(distinct)
+
+    def newest_versions(self, series: str) -> dict[str, tuple[str, int]]:
+        """Return by target the newest version in the last revision of a series with the package.
+
+        Each has the number of specs that are built for the target.
+        """
+        counts: Counter[tuple[str, str]] = Counter()
+        last = counts
+        for step in self._history.neighbours(series):
+            for change in self._changes.get(step.pair, ()):
+                if change.stack is None and change.target is not None:
+                    counts[change.target, change.version] += change.num_specs
+            counts = +counts
+            last = counts or last
+        versions: defaultdict[str, list[str]] = defaultdict(list)
+        for target, version in last:
+            versions[target].append(version)
+        return {
+            target: (
+                max(versions[target], key=version_key),
+                sum(count for (of, _), count in last.items() if of == target),
+            )
+            for target in natural_order(versions)
+        }
 
     def contents_with(self, accept: Callable[[str, str | None], bool]) -> set[str]:
         """Return the digests of contents that have a spec with an accepted version and target."""

@@ -74,7 +74,7 @@ def test_pages_link_to_commits(history_client: httpx.Client, addresses: dict[str
     assert subjects & cause.links("#cause ul.commits a").keys()
     of_package = shown(history_client, addresses["rebuilt-package"])
     package = httpx.URL(addresses["rebuilt-package"]).path.split("/")[4]
-    history = shown(history_client, f"/r/develop/packages/{package}").links("ol.log a")
+    history = shown(history_client, f"/r/develop/packages/{package}").links("table.history a")
     assert any(link.endswith(f"/packages/{package}/commits") for link in history.values())
     assert of_package.text("h2") == f"The commits that rebuilt {package}"
     assert subjects & of_package.links().keys()

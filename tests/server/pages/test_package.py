@@ -3,6 +3,7 @@
 import httpx
 import pytest
 from lxml import etree
+from msgspec.structs import replace
 
 from server.pages.documents import document
 from server.pages.filters import MINUS
@@ -61,19 +62,19 @@ def test_history_of_a_package(serve: Serve) -> None:
     ]
     client = serve(*states, zlibs=zlibs)
     page = shown(client, "/r/develop/packages/hdf5")
-    newest, first = page.texts("ol.log li")
+    newest, first = page.texts("table.history tbody tr")
     assert "versions changed" in newest or "upgraded" in newest
     assert "+1.10" in newest
     assert "+2" in newest
     assert "added" in first
     assert "and still available" in page.text("#history + p")
-    (why,) = page.links("ol.log a[aria-label]").values()
+    (why,) = page.links("table.history a[aria-label]").values()
     assert "/specs?packages=hdf5" in why
     (feed,) = page.values("link[type='application/atom+xml']", "href")
     assert client.get(page.response.url.join(feed or "")).status_code == 200
     for address in ("/packages/png", "/r/zlibs/packages/png"):
-        newest, first = shown(client, address).texts("ol.log li")
-        assert f"other builds +1 {MINUS}1 specs zlib 1.2 → 1.3 why" in newest
+        newest, first = shown(client, address).texts("table.history tbody tr")
+        assert f"other builds +1 {MINUS}1 zlib 1.2 → 1.3 why" in newest
         assert "why" not in first
 
 
@@ -140,19 +141,34 @@ def test_one_package_over_all_series(lost: httpx.Client) -> None:
     """The series with it, since when, its removal, its history in each series, and the feed."""
     page = shown(lost, "/packages/zlib")
     assert "1.3 is the newest version in v1.0" in page.text(".lead")
-    rows = page.texts("table:not(.matrix) tbody tr")
+    rows = page.texts("[aria-label=Series] tbody tr")
     assert [row.split()[0] for row in rows] == ["develop", "vX.Y.Z"]
     assert "removed in develop" in rows[0]
     assert rows[1].endswith("still available")
     history = shown(lost, "/packages/zlib?series=develop")
-    assert len(history.dom.cssselect("ol.log li")) == 2
-    assert "/feeds/develop/zlib.atom" in history.links()["Feed"]
-    assert not shown(lost, "/packages/hdf5").dom.cssselect("table.matrix")  # of one cell
+    assert len(history.dom.cssselect("table.history tbody tr")) == 2
+    feed, badge = history.values("details pre[data-copy]", "data-copy")[-2:]
+    assert "/feeds/develop/zlib.atom" in (feed or "")
+    assert "/badge/develop/zlib.svg" in (badge or "")
 
 
-def test_matrix_of_a_package_over_all_series(serve: Serve) -> None:
-    """Its newest specs by target and version."""
-    versions = ("1.12", "1.14")
-    client = serve([a_spec(version, name="hdf5", version=version) for version in versions])
-    matrix = shown(client, "/packages/hdf5").texts("table.matrix th")
-    assert matrix == ["Target", "1.14", "1.12", "x86_64_v3"]
+def test_newest_version_of_a_package_for_each_target(serve: Serve) -> None:
+    """In each series, with its variants, how to install it, and what needs it."""
+    hdf5 = [
+        a_spec("h1", name="hdf5", version="1.12", variants=("+mpi", "~cxx")),
+        a_spec("h2", name="hdf5", version="1.14", target="m1", variants=("+mpi", "+cxx")),
+        a_spec("h3", name="hdf5", version="1.10", target="m1", variants=("+mpi", "+cxx")),
+    ]
+    png = a_spec("p", name="png", dependencies=(Dependency("hdf5", hash_of("h1"), ("link",)),))
+    known = [replace(spec, dependencies=()) for spec in hdf5]
+    page = shown(serve([*known, png], **{"v1.0": [known[1:2]]}), "/packages/hdf5")
+    head = page.texts("[aria-label=Series] thead th")
+    assert head == ["Series", "m1", "x86_64_v3", "Specs", "Since", "Until"]
+    rows = page.rows("[aria-label=Series] table")
+    assert [row[:4] for row in rows] == [
+        ["develop", "1.14", "1.12", "3"],
+        ["vX.Y.Z", "1.14", "none", "1"],
+    ]
+    assert page.text(".common") == "All have +mpi"
+    assert f"spack install --cache-only /{hash_of('h2')}" in page.text("main")
+    assert "Needed by png." in page.text("main")

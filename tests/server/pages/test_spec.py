@@ -50,11 +50,17 @@ def test_page_shows_the_response(client: httpx.Client, needed: str) -> None:
         ("index", "https://a.example/e4s", "spack mirror add 'a; b' https://a.example/e4s"),
         ("index", "/a folder/e4s", "spack mirror add 'a; b' '/a folder/e4s'"),
         ("pages", "site", None),
+        (
+            "index",
+            "e4s=https://a.example/e4s ml=https://b.example/ml",
+            "spack mirror add 'a; b' https://b.example/ml",
+        ),
+        ("index", "e4s=e4s ml=ml", None),
     ],
 )
 def test_commands_are_quoted(kind: str, location: str, added: str | None) -> None:
     """Any value of a catalog is a single word of a shell."""
-    spec = {"hash": "a" * 32, "short": "zlib cflags='-O2; rm'", "tarball": None}
+    spec = {"hash": "a" * 32, "short": "zlib cflags='-O2; rm'", "tarball": None, "stacks": ["ml"]}
     source = {"kind": kind, "location": location, "isSynthetic": False}
     commands = install_commands({"tagName": "a; b", "source": source, "spec": spec})
     assert commands.get("add_mirror") == added

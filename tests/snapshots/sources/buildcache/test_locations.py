@@ -3,6 +3,7 @@
 import pytest
 
 from snapshots.errors import SourceError
+from snapshots.models import public_location
 from snapshots.sources.locations import join, link, mirror_of, resolve, resolve_listed
 from snapshots.sources.settings import ReadSettings
 
@@ -124,3 +125,17 @@ BLOB = "https://ghcr.example/v2/a/b/blobs/sha256:0"
 def test_mirrors(kind: str, location: str, tarball: str | None, mirror: str | None) -> None:
     """The mirror of a revision has the folders of a build cache, or there is none."""
     assert mirror_of(kind, location, tarball) == mirror
+
+
+@pytest.mark.parametrize(
+    ("location", "public"),
+    [
+        ("/home/me/caches/e4s", "e4s"),
+        ("e4s=/home/me/e4s ml=https://b.example/ml", "e4s=e4s ml=https://b.example/ml"),
+        ("https://a.example/e4s", "https://a.example/e4s"),
+        ("/home/me/a=b c", "a=b c"),
+    ],
+)
+def test_public_location(location: str, public: str) -> None:
+    """The folders of an operator are private, in each of several locations."""
+    assert public_location(location) == public
