@@ -205,7 +205,7 @@ class _PackagePairs(msgspec.Struct, frozen=True):
         explained = context.library.stored_causes({step: [causes[0][0]]})[step]
         oids = [commit.oid for commit in explained.causes[0].commits or ()]
         commit = next((it for it in between.reached if it.oid in oids[:1]), None)
-        return commit and CommitType(commit=commit, repository=recipes.repository)
+        return None if commit is None else CommitType(commit=commit, repository=recipes.repository)
 
     def _stored(
         self, context: Context, base: RevisionInfo, head: RevisionInfo
