@@ -27,7 +27,7 @@ from server.asgi.lanes import PATIENCE, Lanes
 from server.asgi.responses import ResponseSender
 from server.asgi.static_folder import STATIC, files_below
 from server.feeds import FEEDS_PREFIX, FeedsEndpoint
-from server.graphiql.editor import graphiql_page, missing_assets
+from server.graphiql.editor import graphiql_page
 from server.graphql.answers import Answers
 from server.graphql.endpoint import GraphQLEndpoint, SchemaText
 from server.graphql.execution import Execution
@@ -154,12 +154,10 @@ def create_app(
         files_below("/static/pages", PAGES_STATIC, sender),
         files_below("/static", STATIC, sender),
     ]
-    headers = exchanges.SecurityHeaders(needs_cdn=bool(missing_assets(STATIC)))
     middleware = [
         Middleware(
             exchanges.Exchanges,
             ids=exchanges.RequestIds(),
-            headers=headers,
             observers=observers,
             failure=_internal_error,
             admission=admission,

@@ -55,8 +55,8 @@ class VendorHook(BuildHookInterface[Any]):
                 contents = fetch(absent, Path(folder))
         except FetchFailed as error:
             self.app.display_warning(
-                f"{', '.join(absent)} are not included, so GraphiQL's page loads its scripts from "
-                f"a CDN, and pages have plainer styles and no charts to zoom: {error}"
+                f"{', '.join(absent)} are not included, so there is no GraphiQL, and pages have "
+                f"plainer styles and no charts to zoom: {error}"
             )
             return
         except WrongContent as error:

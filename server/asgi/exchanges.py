@@ -40,9 +40,6 @@ class RequestIds:
         return f"{self._prefix}-{next(self._numbers):x}"
 
 
-CDN = "https://unpkg.com"
-"""The server that GraphiQL is loaded from if it is not part of the build."""
-
 _ON_ALL = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -50,35 +47,24 @@ _ON_ALL = (
 )
 _NO_CONTENT_POLICY = b"default-src 'none'; frame-ancestors 'none'"
 _PAGE = (
-    "default-src 'none'; script-src 'self'{cdn}; style-src 'self'{cdn}; connect-src 'self'; "
-    "img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    b"img-src 'self' data:; font-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    b"frame-ancestors 'none'"
 )
 """GraphiQL's style sheet embeds its fonts and images. Inline scripts and styles are not allowed."""
 
 _POLICY = b"content-security-policy"
 
 
-class SecurityHeaders:
-    """The security headers of all responses.
-
-    ``needs_cdn`` means that GraphiQL is not part of this build.
-    """
-
-    def __init__(self, *, needs_cdn: bool) -> None:
-        page = _PAGE.format(cdn=f" {CDN}" if needs_cdn else "").encode()
-        self._for_page: Headers = [*_ON_ALL, (_POLICY, page)]
-        self._for_others: Headers = [*_ON_ALL, (_POLICY, _NO_CONTENT_POLICY)]
-
-    def complete(self, headers: Sequence[tuple[bytes, bytes]]) -> Headers:
-        """Return the headers of a response, with the missing security headers added."""
-        added = self._for_others
-        for name, value in headers:
-            if name == _POLICY:
-                return [*headers, *_ON_ALL]
-            if name == b"content-type" and value.startswith(b"text/html"):
-                added = self._for_page
-        return [*headers, *added]
+def with_security(headers: Sequence[tuple[bytes, bytes]]) -> Headers:
+    """Return the headers of a response, with the missing security headers added."""
+    policy = _NO_CONTENT_POLICY
+    for name, value in headers:
+        if name == _POLICY:
+            return [*headers, *_ON_ALL]
+        if name == b"content-type" and value.startswith(b"text/html"):
+            policy = _PAGE
+    return [*headers, *_ON_ALL, (_POLICY, policy)]
 
 
 Result = TypeVar("Result")
@@ -156,7 +142,6 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
 
     app: ASGIApp
     ids: RequestIds
-    headers: SecurityHeaders
     observers: Sequence[Observer]
     failure: Callable[[Exception], ASGIApp]
     admission: Admission
@@ -176,7 +161,7 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
             if message["type"] == "http.response.start":
                 status = message["status"]
                 own_headers = message.get("headers", ())
-                headers = [*self.headers.complete(own_headers), (HEADER, request_id.encode())]
+                headers = [*with_security(own_headers), (HEADER, request_id.encode())]
                 message = {"type": "http.response.start", "status": status, "headers": headers}
             else:
                 size += len(message.get("body", b""))

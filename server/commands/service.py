@@ -57,8 +57,6 @@ def serve_command(
     import uvicorn
     from msgspec.structs import replace
 
-    from server.asgi.static_folder import STATIC
-    from server.graphiql.editor import missing_assets
     from server.logs import configure
     from server.settings import settings_from, variable_of
     from snapshots.catalog.catalog import Catalog
@@ -73,11 +71,6 @@ def serve_command(
     port = _free_port(host, port)
     opened = Catalog(catalog)
     opened.refresh(missing_ok=True)
-    if missing_assets(STATIC):
-        console.note(
-            "GraphiQL is not part of this build: the page at /graphql loads it from a CDN. "
-            "Build again where npm can fetch packages to include it."
-        )
     with ExitStack() as held:
         if not opened.history.revisions:
             _fill(opened, demo=demo)

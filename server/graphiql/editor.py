@@ -1,8 +1,5 @@
 """The GraphiQL page for exploring the API, with example queries that match the catalog."""
 
-import tomllib
-from base64 import b64encode
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,13 +8,10 @@ from urllib.parse import quote
 import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from server.asgi.exchanges import CDN
 from server.asgi.static_folder import version_of
 from server.feeds import FEEDS, path_of
 from snapshots.history import History
 from snapshots.refs import series
-
-_VENDOR = Path(__file__).parents[1] / "vendor.toml"
 
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")
 """The files of the page in ``static/vendor``, which the build downloads."""
@@ -50,7 +44,7 @@ def graphiql_page(history: History, static: Path) -> bytes:
         for name in EXAMPLES
     ]
     page = environment.get_template("graphiql.html").render(
-        assets={name: _asset(name, static) for name in ASSETS},
+        assets={name: _versioned(f"vendor/{name}", static) for name in ASSETS},
         icon=quote(_ICON),
         examples=json_in_script(examples),
         feeds=[(name, f"{FEEDS}/{path_of(name, None)}") for name in history.series_names[:_FEEDS]],
@@ -60,25 +54,9 @@ def graphiql_page(history: History, static: Path) -> bytes:
     return page.encode()
 
 
-def missing_assets(static: Path) -> list[str]:
-    """Return the names of the files that the page loads from a CDN because the build lacks them."""
-    return [name for name in ASSETS if not (static / "vendor" / name).is_file()]
-
-
 def json_in_script(value: Any) -> str:
     """Return JSON that can be embedded in a script element: it cannot end the element."""
     return orjson.dumps(value).decode().replace("<", "\\u003c")
-
-
-def _asset(name: str, static: Path) -> dict[str, str]:
-    """Return the URL of a file, and the digest of its content (subresource integrity)."""
-    pinned = _pinned()[name]
-    digest = bytes.fromhex(pinned["sha256"])
-    if (static / "vendor" / name).is_file():
-        url = f"static/vendor/{name}?v={digest.hex()[:12]}"
-    else:
-        url = f"{CDN}/{pinned['package']}@{pinned['version']}/{pinned['path']}"
-    return {"url": url, "integrity": f"sha256-{b64encode(digest).decode()}"}
 
 
 def _refs(history: History) -> dict[str, str]:
@@ -97,13 +75,9 @@ def _refs(history: History) -> dict[str, str]:
 
 
 def _versioned(name: str, static: Path) -> str:
-    """Return the URL of one of cachelog's own files, including the version of its content."""
-    return f"static/{name}?v={version_of(static / name)}"
-
-
-@cache
-def _pinned() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(_VENDOR.read_text("utf-8"))
+    """Return the URL of a file, including the version of its content, if the build has it."""
+    file = static / name
+    return f"static/{name}" + (f"?v={version_of(file)}" if file.is_file() else "")
 
 
 @cache

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from server.asgi.admission import Admission
-from server.asgi.exchanges import Exchanges, Observer, RequestIds, SecurityHeaders
+from server.asgi.exchanges import Exchanges, Observer, RequestIds
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -48,7 +48,6 @@ def exchange(
     exchanges = Exchanges(
         application,
         ids=RequestIds(),
-        headers=SecurityHeaders(needs_cdn=False),
         observers=observers,
         failure=lambda error: Response(type(error).__name__, status_code=500),
         admission=Admission(),

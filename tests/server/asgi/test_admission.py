@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from server.asgi import admission as limits
 from server.asgi.admission import LARGE_BODY, MAX_PIECES, MAX_UPLOADS, Admission, Bodies, Outgoing
 from server.asgi.errors import BadRequest, Disconnected
-from server.asgi.exchanges import Exchange, Exchanges, RequestIds, SecurityHeaders
+from server.asgi.exchanges import Exchange, Exchanges, RequestIds
 from tests.server.exchanges import scope
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +52,6 @@ class Crowd:
         self._application = Exchanges(
             self._answer,
             ids=RequestIds(),
-            headers=SecurityHeaders(needs_cdn=False),
             observers=[self.observed.append],
             failure=lambda error: PlainTextResponse(repr(error), 500),
             admission=self.admission,

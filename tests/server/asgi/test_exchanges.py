@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from schema.api import API, OperationResult
 from schema.context import Context
 from server.asgi.errors import Disconnected
-from server.asgi.exchanges import SecurityHeaders, unless_disconnected
+from server.asgi.exchanges import unless_disconnected, with_security
 from server.asgi.lanes import HEAVY_THREADS, Lanes
 from server.pages.renderer import POLICY
 from server.settings import Settings
@@ -102,19 +102,15 @@ def test_responses_restrict_browsers(client: httpx.Client, path: str, policy: st
     assert REQUEST_ID.fullmatch(headers["x-request-id"])
 
 
-@pytest.mark.parametrize("needs_cdn", [False, True])
-def test_graphiql_loads_only_its_own_files(*, needs_cdn: bool) -> None:
-    """No inline script or style, no eval, and another origin only for files the build lacks."""
+def test_graphiql_loads_only_its_own_files() -> None:
+    """No inline script or style, no eval, and no other origin."""
     html = [(b"content-type", b"text/html; charset=utf-8")]
-    policy = dict(SecurityHeaders(needs_cdn=needs_cdn).complete(html))[
-        b"content-security-policy"
-    ].decode()
+    policy = dict(with_security(html))[b"content-security-policy"].decode()
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     assert rules["frame-ancestors"] == "'none'"
     assert rules["connect-src"] == "'self'"
-    sources = "'self' https://unpkg.com" if needs_cdn else "'self'"
-    assert rules["script-src"] == rules["style-src"] == sources
+    assert rules["script-src"] == rules["style-src"] == "'self'"
     assert "unsafe" not in policy
 
 
