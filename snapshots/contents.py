@@ -245,11 +245,4 @@ def _known(facts: tuple[Any, ...]) -> dict[str, Any]:
     if facts == _ALL_UNKNOWN:
         return {}
     pairs = zip(_OPTIONAL, facts, strict=True)
-    return {name: _plain(value) for name, value in pairs if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    """Return a fact in its JSON form, with records as lists of their values."""
-    if isinstance(value, tuple):
-        return list(map(_plain, value))
-    return msgspec.structs.astuple(value) if isinstance(value, msgspec.Struct) else value
+    return {name: value for name, value in pairs if value is not None}

@@ -156,11 +156,12 @@ def _version_order(version: str) -> tuple[VersionKey, str]:
     return version_key(version), version
 
 
-class Dependency(msgspec.Struct, frozen=True, gc=False, order=True):
+class Dependency(msgspec.Struct, frozen=True, gc=False, order=True, array_like=True):
     """An edge from a spec to another one, which may be outside the revision.
 
     ``types`` is a sorted subset of build, link, run and test; ``virtuals`` has the virtual packages
-    that the dependency provides to the spec (mpi, c, blas ...), sorted.
+    that the dependency provides to the spec (mpi, c, blas ...), sorted. In JSON, it is the list of
+    these values.
     """
 
     name: str

@@ -358,7 +358,7 @@ def _dependencies(spec: Spec) -> dict[str, Any]:
     if spec.dependencies is None:
         return {}
     edges = [
-        msgspec.to_builtins(edge) | {"types": [name.upper() for name in edge.types]}
+        msgspec.structs.asdict(edge) | {"types": [name.upper() for name in edge.types]}
         for edge in spec.dependencies
     ]
     return {"dependencies": edges}

@@ -23,7 +23,7 @@ def test_history_is_stable() -> None:
     for snapshot in history(packages=260, specs=1500):
         specs = [facts(spec) for spec in snapshot.content.specs()]
         digest.update(msgspec.json.encode((snapshot.tag, snapshot.taken_at, specs)))
-    assert digest.hexdigest() == "c486c1dffd4cf9cb6f27d8b77c7c26d91166e967d323a1d38e52c3c0714fd5a4"
+    assert digest.hexdigest() == "791790896da9848dba35e4033ae577bbd0e4e18723d575ffb65162afc5faf6b7"
 
 
 def test_history_of_develop() -> None:
