@@ -9,6 +9,8 @@ import os
 import sys
 from signal import SIG_DFL, SIGINT, default_int_handler, getsignal, signal
 
+from snapshots.program import importer_name
+
 _YOUNG_OBJECTS = 10_000
 """The number of new objects after which they are examined for cycles; Python's default is 700.
 
@@ -23,6 +25,9 @@ def main() -> None:
     and a traceback would only show which module was being imported.
     """
     gc.set_threshold(_YOUNG_OBJECTS)
+    if sys.argv[1:] == ["--version"]:  # without importing all options
+        print(importer_name())
+        return
     is_ours = getsignal(SIGINT) is default_int_handler
     if is_ours:
         signal(SIGINT, SIG_DFL)

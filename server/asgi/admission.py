@@ -174,7 +174,7 @@ class Body:
         self._is_upload = True
 
 
-PIECE = 256 << 10
+PIECE = 512 << 10
 """Maximum number of bytes of a response that are sent in one message."""
 
 MAX_SENDING = 256 << 20
