@@ -3,7 +3,7 @@
 Lock files are parsed in memory and never stored.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from server.pages.renderer import NO_STORE, PageResponse
 from server.pages.routes import Page
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
+from snapshots.refs import series
 from snapshots.sources import lock_files
 from snapshots.sources.lock_files import LockFile
 from snapshots.spack.names import is_hash, is_name
@@ -77,6 +78,7 @@ class CheckForm(msgspec.Struct, frozen=True):
 
     If ``ref`` is empty, the best revision of all tags is used. ``stack`` restricts a plan to a
     stack; empty for all stacks. With ``is_table``, the missing specs are requested as CSV.
+    ``shared`` has the parameters of names and hashes that are given instead of a lock file.
     """
 
     data: bytes
@@ -84,6 +86,7 @@ class CheckForm(msgspec.Struct, frozen=True):
     ref: str
     stack: str = ""
     is_table: bool = False
+    shared: Mapping[str, Sequence[str]] = {}
 
     def text(self, most: int) -> str:
         """Return the lock file as text for the form; empty if it has more bytes than ``most``."""
@@ -126,7 +129,10 @@ class CheckEndpoint:
 
     async def _shared(self, scope: Scope, receive: Receive) -> Response:
         """Answer a URL that contains names and hashes of specs."""
-        making = self._looked_up(scope, *shared_specs(scope), {"groups": ()})
+        parameters = given(scope)
+        ref = parameters.get("ref", [""])[-1].strip()
+        form = CheckForm(b"", "the specs", ref, is_table="as" in parameters, shared=parameters)
+        making = self._looked_up(scope, form, shared_specs(form), {"groups": ()})
         return await unless_disconnected(receive, self._answer(scope, making))
 
     async def _answer(self, scope: Scope, making: Awaitable[Response]) -> Response:
@@ -149,7 +155,9 @@ class CheckEndpoint:
     async def _checked(self, scope: Scope, content: bytes) -> Response:
         """Return the page for a submitted form."""
         form, (locked, specs) = await self._read(scope, content, _specs_to_find)
-        shown = {"writer": locked.writer, "groups": locked.groups, "left_out": locked.left_out}
+        shown: dict[str, Any] = {"groups": ()}
+        if locked is not None:
+            shown = {"writer": locked.writer, "groups": locked.groups, "left_out": locked.left_out}
         return await self._looked_up(scope, form, specs, shown)
 
     async def _read(
@@ -194,6 +202,7 @@ class CheckEndpoint:
             **shown,
             **answered.data,
             **_form_values(form),
+            "listed": shared_parameters(missing),
             "shared": address_of(specs),
             "shared_missing": address_of(missing),
         }
@@ -266,27 +275,24 @@ def _form_values(form: CheckForm) -> dict[str, Any]:
     return {"text": form.text(_MAX_VALID_TEXT), "name": form.name, "num_asked": _SPECS_SHOWN}
 
 
-def shared_specs(scope: Scope) -> tuple[CheckForm, list[dict[str, Any]]]:
-    """Return the form and the specs, as GraphQL input, of a URL that ``address_of`` created.
+def shared_specs(form: CheckForm) -> list[dict[str, Any]]:
+    """Return the specs, as GraphQL input, of parameters that ``shared_parameters`` created.
 
     Raises Unreadable if a value is not NAME-HASH.
     """
-    parameters = given(scope)
-    ref = parameters.get("ref", [""])[-1].strip()
-    form = CheckForm(b"", "the specs", ref, is_table="as" in parameters)
     specs = []
     for key, is_root in _SHARED.items():
-        for token in " ".join(parameters.get(key, ())).split():
+        for token in " ".join(form.shared.get(key, ())).split():
             name, _, digest = token.rpartition("-")
             if not (is_name(name) and is_hash(digest)):
                 token = quoted(shortened(token, _MAX_NAME_LENGTH))
                 raise Unreadable(f"{token} in the URL is not NAME-HASH.", form)
             specs.append({"hash": digest, "name": name, "isRoot": is_root})
-    return form, specs
+    return specs
 
 
-def address_of(specs: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
-    """Return URL parameters that contain the names and hashes of specs; None if too long."""
+def shared_parameters(specs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return parameters of a URL or form that contain the names and hashes of specs."""
     parts = {
         key: " ".join(
             f"{spec['name']}-{spec['hash']}"  # only characters that need no escaping
@@ -295,7 +301,12 @@ def address_of(specs: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
         )
         for key, is_root in _SHARED.items()
     }
-    parameters = {key: text for key, text in parts.items() if text}
+    return {key: text for key, text in parts.items() if text}
+
+
+def address_of(specs: Iterable[Mapping[str, Any]]) -> dict[str, str] | None:
+    """Return URL parameters that contain the names and hashes of specs; None if too long."""
+    parameters = shared_parameters(specs)
     return parameters if len(query_string(parameters)) <= LONGEST_ADDRESS else None
 
 
@@ -327,8 +338,10 @@ class Unreadable(BadRequest):
         self.form = form
 
 
-def _specs_to_find(form: CheckForm) -> tuple[LockFile, list[dict[str, Any]]]:
-    """Return the lock file of a form, and its specs as GraphQL input for lookups."""
+def _specs_to_find(form: CheckForm) -> tuple[LockFile | None, list[dict[str, Any]]]:
+    """Return the lock file of a form, if any, and its specs as GraphQL input for lookups."""
+    if form.shared:
+        return None, shared_specs(form)
     locked = lock_files.parse(form.data, form.name, MAX_SPECS)
     return locked, [_as_input(spec) for spec in locked.specs]
 
@@ -374,6 +387,8 @@ def _form_of(form: Mapping[str, Field]) -> CheckForm:
         )
     stack = form.get("stack", nothing).text.strip()
     is_table = form.get("as", nothing).text == "csv"
+    if shared := {key: [form[key].text] for key in _SHARED if key in form}:
+        return CheckForm(b"", "the specs", ref, is_table=is_table, shared=shared)
     file, text = form.get("file", nothing), form.get("text", nothing)
     if file.content.strip():
         name = legible(file.filename, _MAX_NAME_LENGTH) or "the file"
@@ -389,11 +404,14 @@ def _form_of(form: Mapping[str, Field]) -> CheckForm:
 
 
 def _best(covering: DocumentAnswer, form: CheckForm) -> str:
-    """Return the ref of the revision with most of the specs; raise Unreadable if none."""
+    """Return the series of the tag with most of the specs, which names its newest revision.
+
+    An older revision that has all specs would not say what is missing now. Raises Unreadable if
+    there is none.
+    """
     if not (best := covering.data.get("bestCovering")):
         raise Unreadable(_first_error(covering), form)
-    ref: str = best[0]["revision"]["ref"]
-    return ref
+    return series(best[0]["revision"]["tagName"])
 
 
 def _first_error(answered: DocumentAnswer) -> str:

@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
@@ -143,6 +144,37 @@ def test_best_tag_is_selected(client: httpx.Client) -> None:
     tags = page.texts("section[aria-labelledby=covering] tbody tr")
     assert {tag.split()[0] for tag in tags} == {"develop", "v0.22.0"}
     assert all("2 of 4 1 of 2" in tag for tag in tags)
+
+
+def test_newest_revision_of_the_series_is_the_default(tmp_path: Path) -> None:
+    """It says what is missing now; the older one that has all specs is listed."""
+    catalog = Catalog(str(tmp_path))
+    old, new, zlib = built("old"), built("new", version="2.0"), built("z", name="zlib")
+    states = {"develop-2025-01-05": [old, zlib], "develop-2025-01-12": [new, zlib]}
+    catalog.publish(a_snapshot(specs, tag) for tag, specs in states.items())
+    lock = as_bytes(lock_file([locked("old"), locked("z", "zlib")], [hash_of("old")]))
+    with application(Settings(catalog=catalog.location)) as client:
+        page = checked(client, lock)
+    assert page.text("h1") == "50.0 % of spack.lock"
+    assert "in develop-2025-01-12" in page.text("hgroup")
+    assert "the newest of the series that has had the most of its specs" in page.text("hgroup")
+    first, second = page.texts("section[aria-labelledby=covering] tbody tr")
+    assert first.startswith("develop-2025-01-05 2 of 2")
+    assert second.startswith("develop-2025-01-12 1 of 2")
+
+
+def test_csv_needs_no_file_again(client: httpx.Client) -> None:
+    """Also for a lock file that is too long for a link and for the form."""
+    nodes = [locked(f"n{number}", f"missing-{number}", "1.0") for number in range(200)]
+    lock = as_bytes(lock_file([*nodes, locked("old")], [hash_of("old")]))
+    page = checked(client, lock + b" " * (64 << 10), "develop")
+    assert "The file is not shown here" in page.text("main")
+    (form,) = page.dom.cssselect("#missing ~ form")
+    fields = {field.get("name", ""): field.get("value", "") for field in form.cssselect("input")}
+    files = {name: (None, text) for name, text in {**fields, "as": "csv"}.items()}
+    rows = list(csv.DictReader(io.StringIO(client.post("/check", files=files).text)))
+    assert len(rows) == 201
+    assert (rows[0]["hash"], rows[0]["nearest"]) == (hash_of("old"), hash_of("new"))
 
 
 def test_long_input_is_refused(client: httpx.Client) -> None:
