@@ -66,7 +66,6 @@ _GROUPS = {
         "history": "histories",
         "recipes": "histories",
         "backup": "maintenance",
-        "restore": "maintenance",
         "keep-list": "maintenance",
     },
     "Other": {

@@ -17,7 +17,6 @@ from snapshots.texts import counted
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.copies import Copied
     from snapshots.catalog.removal import Removal
     from snapshots.models import RevisionInfo
 
@@ -207,7 +206,7 @@ def verify_command(
         raise click.exceptions.Exit(1)
 
 
-# -- backup and restore
+# -- backup
 
 
 @parameters.catalog_command("backup")
@@ -216,11 +215,13 @@ def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) 
 
     If the target is an earlier copy, only new files are copied. Each is checked against the
     checksum in its name; a damaged file is named, and the exit code is 1, after everything else was
-    copied. Imports and servers may run at the same time.
+    copied. Imports and servers may run at the same time. A copy is a catalog: to restore it, copy
+    it to a new place.
 
     - target: The target: a folder, or a URL of object storage, that is empty or has an earlier copy
       of this catalog.
     """
+    from server.terminal.printing.maintenance import copied_facts, copied_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.copies import backup
     from snapshots.models import public_location
@@ -228,26 +229,4 @@ def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) 
     subject = public_location(target)
     with console.progress() as bars, recorded(Catalog(catalog), "backup", subject):
         copied = backup(catalog, target, progress=bars)
-    _print_copied(copied, target)
-
-
-@parameters.catalog_command("restore")
-def restore_command(copy: Annotated[str, argument("COPY")], *, catalog: str) -> None:
-    """Copy a backup to a new catalog.
-
-    --catalog names the new catalog. Files are checked as by 'cachelog backup'. After an
-    interruption, or when a damaged file is mended, run the command again.
-
-    - copy: A copy made by 'cachelog backup': a folder, or a URL of object storage.
-    """
-    from snapshots.catalog.copies import restore
-
-    with console.progress() as bars:
-        copied = restore(copy, catalog, progress=bars)
-    _print_copied(copied, catalog)
-
-
-def _print_copied(copied: "Copied", place: str) -> None:
-    from server.terminal.printing.maintenance import copied_facts, copied_lines
-
-    console.print_result(lambda: copied_facts(copied, place), copied_lines(copied, place))
+    console.print_result(lambda: copied_facts(copied, target), copied_lines(copied, target))

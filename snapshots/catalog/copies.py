@@ -27,7 +27,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.parquet import check_bytes
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.storage import Storage, reason_of, translated
-from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
+from snapshots.errors import InvalidArgument, NoCatalog
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import TABLES
 from snapshots.texts import few
@@ -35,9 +35,6 @@ from snapshots.texts import few
 _COPIED = tuple(name for name in TABLES if name != "runs")  # a copy records its own
 _COPIERS = 8
 _SHOWN = 3
-
-_RESTORING = "_restoring"
-"""A file next to the tables during a restore; while it exists, the restore can be repeated."""
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,39 +60,16 @@ def backup(catalog: str, target: str, *, progress: Progress | None = None) -> Co
     the target has commits that the catalog lacks, or if a file of the catalog is damaged. In the
     last case, what is sound is copied, and nothing is removed from the target.
     """
-    return _copied(catalog, target, progress)
-
-
-def restore(copy: str, catalog: str, *, progress: Progress | None = None) -> Copied:
-    """Copy a backup to a location without a catalog, or with an unfinished restore.
-
-    Raises the same errors as ``backup``. A restore with damaged files is not finished.
-    """
-    with translated(catalog):
-        target = Storage(parse_location(catalog))
-        if target.sizes("revisions/_delta_log") and not target.exists(_RESTORING):
-            reason = "there is a catalog already; move it away, or name another place by --catalog"
-            raise CatalogError(catalog, reason)
-    return _copied(copy, catalog, progress, is_restored=True)
-
-
-def _copied(
-    source: str, target: str, progress: Progress | None, *, is_restored: bool = False
-) -> Copied:
-    read, written = Storage(parse_location(source)), Storage(parse_location(target))
+    read, written = Storage(parse_location(catalog)), Storage(parse_location(target))
     if read.location.root == written.location.root:
         raise InvalidArgument("target", f"{target} is where the catalog is")
     copy = _Copy(read, written, progress or Report().progress)
-    with translated(source):
+    with translated(catalog):
         copy.read_source()
     with translated(target):
         written.location.require_writable()
         copy.read_target()
-        if is_restored:
-            written.write(_RESTORING, pa.py_buffer(source.encode()))
-        copied = copy.run()
-        written.remove(_RESTORING)
-        return copied
+        return copy.run()
 
 
 # -- logs

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from deltalake import DeltaTable
 
 from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.copies import backup, restore
+from snapshots.catalog.copies import backup
 from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import verify
@@ -95,10 +94,8 @@ def test_only_new_files_are_copied(
 def test_restore(catalog: Catalog, target: str, tmp_path: Path) -> None:
     """A restored catalog can be published to and copied; no catalog is overwritten."""
     backup(catalog.location, target)
-    with pytest.raises(CatalogError, match="there is a catalog already; move it away, or name"):
-        restore(target, catalog.location)
     again = Catalog(str(tmp_path / "again"))
-    assert restore(target, again.location).num_revisions == 3
+    assert backup(target, again.location).num_revisions == 3
     assert_same(catalog, again.location)
     publish(again, 3, 3)
     backup(again.location, target)
@@ -125,16 +122,15 @@ def test_refused_locations(catalog: Catalog, target: str, tmp_path: Path) -> Non
         backup(catalog.location, f"file://{catalog.location}/")
     with pytest.raises(InvalidArgument, match="is neither a folder nor a URL"):
         backup(catalog.location, "s3:bucket")
-    for use in (backup, restore):
-        with pytest.raises(NoCatalog):
-            use(str(tmp_path / "nothing"), target)
+    with pytest.raises(NoCatalog):
+        backup(str(tmp_path / "nothing"), target)
     (tmp_path / "file").touch()
     with pytest.raises(CatalogError, match="is not a folder"):
         backup(catalog.location, str(tmp_path / "file"))
 
 
-@pytest.mark.parametrize(("use", "has_copy"), [(backup, True), (restore, False)])
-def test_interrupted_copy(catalog: Catalog, target: str, use: Any, has_copy: bool) -> None:
+@pytest.mark.parametrize("has_copy", [True, False])
+def test_interrupted_copy(catalog: Catalog, target: str, *, has_copy: bool) -> None:
     """Until its last file is written, the copy is an earlier state or no catalog."""
     earlier = rows(catalog) if has_copy else set()
     if has_copy:
@@ -156,7 +152,7 @@ def test_interrupted_copy(catalog: Catalog, target: str, use: Any, has_copy: boo
         while not is_done:
             num_left = 3
             with suppress(CatalogError):
-                use(catalog.location, target)
+                backup(catalog.location, target)
                 is_done = True
             try:
                 copied = rows(Catalog(target))
@@ -167,8 +163,6 @@ def test_interrupted_copy(catalog: Catalog, target: str, use: Any, has_copy: boo
                 loaded(Catalog(target))
     assert num_writes > 3
     assert_same(catalog, target)
-    with pytest.raises(CatalogError, match="there is a catalog already"):
-        restore(catalog.location, target)
 
 
 # -- damage
@@ -223,6 +217,6 @@ def test_copy_in_a_bucket(catalog: Catalog, tmp_path: Path) -> None:
     publish(catalog, 5, 5)
     assert backup(catalog.location, bucket).num_removed
     again = str(tmp_path / "again")
-    restore(bucket, again)
+    backup(bucket, again)
     assert_same(catalog, again)
     assert not Storage(parse_location("s3://bucket")).find("copies/of/revisions/_probe")
