@@ -509,12 +509,6 @@ class AvailabilitySpanType:
         reasons = self.span.reasons.items()
         return [ReasonCount(reason=reason, num_specs=count) for reason, count in reasons]
 
-    @resolver()
-    def comparison(self) -> ComparisonType | None:
-        """The comparison of `last` with `goneIn`; null if `goneIn` is null."""
-        last, gone_in = self.span.last, self.span.gone_in
-        return None if gone_in is None else ComparisonType(base_info=last, head_info=gone_in)
-
     @resolver(Cost(weight=50, work=Work.HISTORIES))
     def main_causes(self, info: Info) -> list[Cause] | None:
         """The main causes of the specs of the package that replaced others in `goneIn`, those that

@@ -791,13 +791,6 @@ def _counterparts(rows: changes.PartRows[Any]) -> many.NullableObjects:
     )
 
 
-def _ambiguous(rows: changes.PartRows[Any]) -> list[bool]:
-    """Whether its counterpart is ambiguous: the sources state no facts that distinguish it from
-    another candidate.
-    """
-    return [tie is not None for tie in rows.comparison.explanation.ties(rows.table)]
-
-
 def _why_ambiguous(rows: changes.PartRows[Any]) -> list[str | None]:
     """Why its counterpart is ambiguous, if it is: 1 of 2 was rebuilt; it is unknown which."""
     return rows.comparison.explanation.why_ambiguous(rows.table)
@@ -849,7 +842,6 @@ class SpecChangeType(many.ListedRecord, Node):
     fields: list[changes.FieldChangeType] = many.for_many(_fields, cost=EXPLAINED)
     reason: SpecChangeReason = many.for_many(_reasons, cost=REASON)
     counterpart: SpecType | None = many.for_many(_counterparts, cost=EXPLAINED)
-    is_ambiguous: bool = many.for_many(_ambiguous, cost=EXPLAINED)
     why_ambiguous: str | None = many.for_many(_why_ambiguous, cost=EXPLAINED)
     main_cause: Cause | None = many.for_many(_main_causes, cost=EXPLAINED)
     involved_causes: list[Cause] = many.for_many(_involved_causes, cost=EXPLAINED)

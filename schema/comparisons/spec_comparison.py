@@ -14,7 +14,6 @@ from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, Work, resolver
 from schema.node import URL, page_path
 from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
-from schema.revisions.revision import revision_field
 from schema.revisions.spec import SpecType
 from snapshots.changes.cause_graph import EdgeEnd
 from snapshots.changes.causes import CauseStep
@@ -132,8 +131,6 @@ class SpecComparisonType:
 
     - base: The first spec.
     - head: The second spec.
-    - base_revision: The revision of the first spec.
-    - head_revision: The revision of the second spec.
     - variants_added: The variants that only head has.
     - variants_removed: The variants that only base has.
     - num_shared_below: Number of specs that are direct or indirect dependencies of both.
@@ -157,8 +154,6 @@ class SpecComparisonType:
 
     base = many.attribute("compared.base", SpecType)
     head = many.attribute("compared.head", SpecType)
-    base_revision = revision_field("compared.base.loaded.info")
-    head_revision = revision_field("compared.head.loaded.info")
     facts = many.attribute("compared.pair.facts", list[FieldChangeType])
     variants = many.attribute("compared.pair.variants", list[FieldChangeType], make=variant_changes)
     variants_added = many.attribute("compared.pair.variants.after", list[str])

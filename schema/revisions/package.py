@@ -272,8 +272,6 @@ class RevisionPackage(Node):
 
     - versions: The versions of its specs, newest first, in Spack's version order.
     - compilers: The compilers of its specs.
-    - operating_systems: The operating systems of its specs.
-    - platforms: The platforms of its specs.
     - targets: The microarchitectures of its specs.
     - stack_names: The names of the stacks that contain a spec of it, sorted; null if the source of
       the revision does not list stacks.
@@ -292,8 +290,6 @@ class RevisionPackage(Node):
         lambda frame, code: frame.version.present(frame.slice_of(code))[::-1]
     )
     compilers: list[str] = _values_of("compiler")
-    operating_systems: list[str] = _values_of("operating_system")
-    platforms: list[str] = _values_of("platform")
     targets: list[str] = _values_of("target")
     stack_names: list[str] | None = _for_each(_stack_names)
     stacks: list[spec.LazyStack] | None = many.for_many(_stacks, cost=STACKS, is_fixed=True)

@@ -154,8 +154,6 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
         "name": name,
         "versions": values["versions"][::-1],
         "compilers": values["compilers"],
-        "operatingSystems": values["operatingSystems"],
-        "platforms": values["platforms"],
         "targets": values["targets"],
         "stackNames": stacks,
         "stacks": stack_nodes(stacks),

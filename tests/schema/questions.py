@@ -29,7 +29,7 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
   }
 }
 fragment P on RevisionPackage {
-  name versions compilers operatingSystems platforms targets stackNames
+  name versions compilers targets stackNames
   stacks { name } numSpecs totalSize
   stackCounts { value numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
@@ -110,7 +110,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
       id title
     }
     specs(first: 50) { nodes {
-      hash kind reason isAmbiguous whyAmbiguous counterpart { hash }
+      hash kind reason whyAmbiguous counterpart { hash }
       mainCause { title } involvedCauses { id title }
       path { name before { hash } after { hash } }
     } }
@@ -149,7 +149,7 @@ OTHERS = """query($ids: [ID!]!) {
   packages(first: 1) { edges { cursor node { name } } }
   package(name: "a") {
     best { package { id } }
-    availability(target: "x86_64") { spans { comparison { id } } }
+    availability(target: "x86_64") { spans { last { ref } } }
   }
   revision { lookup(specs: []) { found { hash } } }
 }"""
@@ -224,7 +224,7 @@ SERIES_CAUSES = """query($of: String!) {
 }"""
 TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
   compareSpecs(base: $hash, head: $hash, baseRef: $base, headRef: $head) {
-    base { hash } head { hash } baseRevision { digest } headRevision { digest }
+    base { hash revision { digest } } head { hash revision { digest } }
     facts { path before after } variants { path before after } variantsAdded variantsRemoved
     dependencies(first: 50) {
       name before { name hash version } after { hash } typesBefore typesAfter virtualsBefore

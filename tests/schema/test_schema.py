@@ -111,6 +111,14 @@ def described() -> Iterator[tuple[str, str | None]]:
                 yield f"{name}.{part_name}({key})", argument.description
 
 
+def test_no_two_types_are_the_same() -> None:
+    """Two objects with equal fields would be one type; connections differ by what they list."""
+    shapes: dict[tuple[tuple[str, str], ...], str] = {}
+    for kind in OBJECTS:
+        shape = tuple(sorted((name, str(field.type)) for name, field in kind.fields.items()))
+        assert shapes.setdefault(shape, kind.name) == kind.name
+
+
 def test_everything_is_described() -> None:
     """Types, fields, arguments, values and input fields have a well-formed description."""
     for place, description in described():

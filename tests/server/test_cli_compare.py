@@ -126,7 +126,7 @@ def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> Non
     assert result.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
     assert "  version 1.2 → 1.0" in result.lines
     report = cachelog(*command, "--json", catalog=catalog).json["compareSpecs"]
-    assert report["baseRevision"]["ref"] == str(lock)
+    assert report["base"]["revision"]["ref"] == str(lock)
     (compiler,) = [change for change in report["differences"] if change["path"] == "compiler"]
     assert compiler["after"] == "gcc@13.2.0"
     none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)

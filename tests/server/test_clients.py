@@ -46,6 +46,12 @@ def test_urql_pages_by_either_method(
     assert output["code"] == "REVISION_NOT_FOUND"
 
 
+def test_urql_normalizes_objects(folder: Path, demo_server: Server, hashes: list[str]) -> None:
+    """Its normalized cache has a key for each object, and joins the pages of a list."""
+    output = run_client(folder, "graphcache.mjs", demo_server)
+    assert output == {"hashes": hashes, "totalCount": len(hashes), "warnings": []}
+
+
 def test_apollo_sends_documents_once(folder: Path, demo_server: Server, hashes: list[str]) -> None:
     """A document is sent once if its hash is unknown; then only the hash is sent, by GET."""
     first = run_client(folder, "apollo.mjs", demo_server, "false")

@@ -73,7 +73,7 @@ def test_all_fields(world: World) -> None:
     before, after = spec(BASE, "hdf5"), spec(HEAD, "hdf5")
     shown, pair = compared(world, before.hash[:9], f"/{after.hash}"), pair_of(world, before, after)
     assert [shown[side]["hash"] for side in ("base", "head")] == [before.hash, after.hash]
-    sides = [shown[f"{side}Revision"]["digest"] for side in ("base", "head")]
+    sides = [shown[side]["revision"]["digest"] for side in ("base", "head")]
     assert sides == digests_of(world)
     for name, changes in (
         ("facts", pair.facts),
@@ -119,7 +119,7 @@ def test_refs_select_revisions(world: World) -> None:
     """Also a revision that is not the newest with the spec."""
     (older, newer), before = digests_of(world), spec(BASE, "hdf5").hash
     shown = compared(world, before[:10], before, base=older, head=older)
-    assert shown["baseRevision"]["digest"] == shown["headRevision"]["digest"] == older
+    assert shown["base"]["revision"]["digest"] == shown["head"]["revision"]["digest"] == older
     assert (shown["causes"]["nodes"], shown["facts"], shown["differences"]) == ([], [], [])
     assert compared(world, before, before, base=newer) is None
 
