@@ -78,9 +78,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cache_bytes: Bytes = 4 << 30
     """Bytes of cached indexes, and as many of single specs."""
 
-    max_index_bytes: Bytes = 2 << 30
-    """Bytes of an uncompressed index."""
-
     s3_prefixes: Names = ()
     """URLs of buckets that are read over HTTPS: BUCKET=URL, separated by commas."""
 
@@ -139,7 +136,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return ReadSettings(
             cache_dir=self._cache_folder(),
             cache_bytes=self.cache_bytes,
-            max_index_bytes=self.max_index_bytes,
             s3_prefixes=prefixes,
             s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),

@@ -139,8 +139,7 @@ def collected(chunks: Iterable[bytes], limit: int, location: str) -> bytearray:
 
 def too_large(location: str, limit: int) -> SourceError:
     """Return the error for exceeding a size limit."""
-    advice = "if an index is that large, raise CACHELOG_MAX_INDEX_BYTES"
-    return SourceError(location, f"contains more than {limit:,} bytes; {advice}")
+    return SourceError(location, f"contains more than {limit:,} bytes")
 
 
 # -- the store of bodies

@@ -99,7 +99,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         user_file(str(tmp_path), 10)
     with pytest.raises(SourceError, match="cannot be read: File name too long"):
         user_file("/" + "a" * 5000, 10)
-    with pytest.raises(SourceError, match=r"more than 10 bytes.*CACHELOG_MAX_INDEX_BYTES"):
+    with pytest.raises(SourceError, match=r"more than 10 bytes"):
         user_file(str(write(tmp_path / "blob", DATA)), 10)
 
 
