@@ -91,7 +91,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The git repository of the recipes whose commits imports record: a path or URL."""
 
     recipes_url: Text = ""
-    """Where its commits are shown: a URL on GitHub, GitLab or Gitea, templates, or none."""
+    """Where its commits are shown: a URL on GitHub, GitLab or Gitea, or none."""
 
     cluster: Text = ""
     """The Ray cluster for bulk work, ray://HOST:PORT; empty for this machine."""

@@ -127,8 +127,7 @@ _FORGES = {
 }
 _FORGE_OF_LABEL = {**{name: name for name in _FORGES}, "codeberg": "gitea", "forgejo": "gitea"}
 _SCP_LIKE = re.compile(r"(?:[^@/:]+@)?([A-Za-z0-9.-]+\.[A-Za-z]+):(?!/)(.+)")
-_TEMPLATE = re.compile(r"https?://[^\s\"'<>\\]+")
-_HOLES = ("{hash}", "{number}", "{before}{after}")
+_ADDRESS = re.compile(r"https?://[^\s\"'<>\\{}]+")
 
 
 def links_of(setting: str, repository: str) -> Links:
@@ -136,8 +135,7 @@ def links_of(setting: str, repository: str) -> Links:
 
     If the setting is empty, they follow from the repository's URL, provided that its host name
     contains GitHub, GitLab, Gitea, Forgejo or Codeberg. Otherwise, it is ``none``, the URL of a
-    repository on such a host, ``FORGE:URL`` for another host, or templates separated by spaces.
-    Raises InvalidArgument.
+    repository on such a host, or ``FORGE:URL`` for another host. Raises InvalidArgument.
     """
     name = _name_of(repository)
     if setting == "none":
@@ -145,15 +143,13 @@ def links_of(setting: str, repository: str) -> Links:
     if not setting:
         base = _web_address(repository) or ""
         return _of_forge(base, _forge_of(base), name)
-    if "{" in setting:
-        return _of_templates(setting.split(), name)
     prefix, _, base = setting.partition(":")
     forge: str | None = prefix
     if prefix not in _FORGES:
         forge, base = _forge_of(setting), setting
-    if not _TEMPLATE.fullmatch(base) or not forge:
+    if not _ADDRESS.fullmatch(base) or not forge:
         known = ", ".join(_FORGES)
-        reason = f"{quoted(setting)} is neither none, a URL on a forge ({known}), nor a template"
+        reason = f"{quoted(setting)} is neither none nor a URL on a forge ({known})"
         raise InvalidArgument("CACHELOG_RECIPES_URL", reason)
     return _of_forge(base.rstrip("/").removesuffix(".git"), forge, _name_of(base))
 
@@ -162,22 +158,6 @@ def _name_of(repository: str) -> str:
     """Return the last part of a path or URL; a default if it is no usual name."""
     last = re.split(r"[/:\\]", repository.rstrip("/").removesuffix(".git"))[-1]
     return last if _REF.fullmatch(last) else Links().name
-
-
-def _of_templates(templates: Sequence[str], name: str) -> Links:
-    values: dict[str, str] = {}
-    for template in templates:
-        holes = "".join(re.findall(r"\{\w*\}", template))
-        rest = re.sub(r"\{\w*\}", "", template)
-        if holes not in _HOLES or not _TEMPLATE.fullmatch(rest) or "{" in rest or holes in values:
-            reason = (
-                f"{quoted(template)} is not an HTTP URL with {{hash}}, {{number}}, or {{before}} "
-                "and {after}, once"
-            )
-            raise InvalidArgument("CACHELOG_RECIPES_URL", reason)
-        values[holes] = template
-    commit, number, spack = map(values.get, _HOLES)
-    return Links(commit, number, spack, name)
 
 
 def _of_forge(base: str, forge: str | None, name: str) -> Links:
@@ -191,7 +171,7 @@ def _web_address(repository: str) -> str | None:
     """Return the URL of a repository's web page; None for a folder."""
     match = _SCP_LIKE.fullmatch(repository)
     address = f"https://{match[1]}/{match[2]}" if match else repository
-    if not _TEMPLATE.fullmatch(address) or "{" in address:
+    if not _ADDRESS.fullmatch(address):
         return None
     return address.rstrip("/").removesuffix(".git")
 

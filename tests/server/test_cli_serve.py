@@ -115,7 +115,7 @@ ERRORS: tuple[tuple[str, dict[str, str], str], ...] = (
     ("--port {1}", {}, "cannot listen on 127.0.0.1 port {1}: address already in use"),
     ("--host no.such.invalid --port 0", {}, "cannot listen on no.such.invalid port 0: "),
     ("", {"max_body": "many"}, "CACHELOG_MAX_BODY: 'many' is not a whole number from 0\n"),
-    ("", {"recipes_url": "nowhere"}, "CACHELOG_RECIPES_URL: 'nowhere' is neither none, a URL"),
+    ("", {"recipes_url": "nowhere"}, "CACHELOG_RECIPES_URL: 'nowhere' is neither none nor a URL"),
 )
 
 
