@@ -17,11 +17,6 @@ _OVERHEAD = 500
 """Approximate memory of a document without its text, in bytes: its hash and cache entry."""
 
 
-_SHA256 = "sha256:"
-"""Prefix of ids that are hashes in GraphQL over HTTP, also used by GraphQL Code Generator:
-https://github.com/graphql/graphql-over-http/blob/main/spec/Appendix%20A%20--%20Persisted%20Documents.md"""
-
-
 def persisted_hash(extensions: Mapping[str, Any] | None) -> str | None:
     """Return the hash by which an Apollo client names a document, if any.
 
@@ -37,7 +32,7 @@ def persisted_hash(extensions: Mapping[str, Any] | None) -> str | None:
     digest = persisted.get("sha256Hash")
     if not isinstance(digest, str):
         raise BadRequest("extensions.persistedQuery.sha256Hash must be a string")
-    return digest.removeprefix(_SHA256)
+    return digest
 
 
 class PersistedDocuments:
