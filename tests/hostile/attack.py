@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
@@ -129,19 +129,6 @@ def about_pair(target: Target, selected: str, base: int = -1, head: int = 0) -> 
 def about_catalog(_target: Target, selected: str) -> Request:
     """Select fields of the catalog."""
     return query(f"query {fresh()} {{ {selected} }}")
-
-
-def about_series(_target: Target, selected: str) -> Request:
-    """Select fields of the series develop."""
-    return query(f'query {fresh()} {{ series(name:"develop") {{ {selected} }} }}')
-
-
-def selecting(
-    make: Callable[[Target, str], Request], tries: str, selections: Mapping[str, str]
-) -> Iterator["Attack"]:
-    """Yield an attack for each selection; its name is the key."""
-    for name, selected in selections.items():
-        yield Attack(name, tries, sending(lambda target, it=selected: make(target, it)))  # type: ignore[misc]
 
 
 def sending(

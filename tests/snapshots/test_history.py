@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.errors import AmbiguousRef, RevisionNotFound
-from snapshots.history import History, Pair
-from snapshots.models import NOTHING, RevisionInfo
+from snapshots.history import History
+from snapshots.models import RevisionInfo
 from tests.snapshots.factories import a_revision, digest_of
 
 LINES = (
@@ -229,20 +229,6 @@ def test_added_and_removed_rows(rows: list[RevisionInfo], others: list[RevisionI
         assert history.pairs == expected.pairs
 
 
-def test_hidden_revisions_stay_reachable() -> None:
-    """A state that turns out to be older hides a revision, to whose ref it then belongs."""
-    hidden, older = a_revision("develop", 5, "a"), a_revision("develop", 3, "a", published=9)
-    first = a_revision("develop", 1, "b")
-    history = History([first, hidden, older])
-    assert history.revisions == [older, first]
-    assert hidden.ref != older.ref
-    assert [history.resolve(row.ref) for row in (hidden, older)] == [older, older]
-    assert history.resolve(hidden.digest) == older
-    assert history.resolve(f"{hidden.ref}~1") == first
-    assert history.previous(hidden) == first
-    assert history.resolve(f"{hidden.digest}~1") == first
-
-
 def test_order_of_series() -> None:
     """develop, releases and dated snapshots newest first, then others; each has its revisions."""
     dated = ["develop-2025-01-12", "develop-2025-01-05"]
@@ -270,21 +256,6 @@ def test_main_series(tags: list[str], main: str | None) -> None:
     assert history.main_series == main
     latest = history.latest
     assert latest is None if main is None else latest == history.of_series(main)[0]
-
-
-def test_pairs_are_listed_once_by_series_and_oldest_first() -> None:
-    """Series can share pairs; neighbours with one content are no pair."""
-    lines = [
-        a_revision("develop", 1, "a"),
-        a_revision("develop", 2, "b"),
-        a_revision("v0.1", 3, "a"),
-        a_revision("v0.2", 4, "a"),
-        a_revision("v0.3", 5, "b"),
-        a_revision("main", 0, "c"),
-        replace(a_revision("other", 6), digest=NOTHING),
-    ]
-    a, b, c = map(digest_of, "abc")
-    assert History(lines).pairs == [Pair(NOTHING, a), Pair(a, b), Pair(NOTHING, c)]
 
 
 @given(MANY)

@@ -1,9 +1,8 @@
 """The records of the domain, and the declarations of their facts."""
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Annotated, get_type_hints
+from typing import get_type_hints
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -71,16 +70,6 @@ def test_own_facts_are_distinct_in_rank() -> None:
     causeless = [name for name, fact in models.OWN_FACTS.items() if fact.cause is None]
     assert causeless == ["dependencies"]
     assert set(models.OWN_COLUMNS) <= set(models.ConcreteSpec.__struct_fields__)
-
-
-def test_plain_texts_are_not_compared() -> None:
-    """A record cannot declare a fact that a frame could not compare."""
-
-    class Built(msgspec.Struct):
-        log: Annotated[str | None, models.Fact(encoding=models.Encoding.PLAIN)] = None
-
-    with pytest.raises(TypeError, match=r"^log is a PLAIN text, which cannot be compared$"):
-        models.facts_of(Built)
 
 
 def test_declared_columns_of_a_frame_exist() -> None:

@@ -1,15 +1,13 @@
 """A catalog under bad conditions: foreign tables, full disks, racing or killed imports."""
 
 import re
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from snapshots.catalog import delta
@@ -24,44 +22,6 @@ from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import TAGS, publish_state, specs_of
 from tests.snapshots.removal_catalogs import file_size_limit, publish_killed
 from tests.snapshots.templates import copied
-
-
-@pytest.mark.parametrize(
-    ("table", "use", "reason"),
-    [
-        ("revisions", lambda catalog, _: catalog.refresh(), "no column tag"),
-        ("revisions", lambda catalog, _: publish_state(catalog, 2), "no column tag"),
-        ("specs", lambda catalog, digest: catalog.reader().frame(digest), "not partitioned by"),
-    ],
-    ids=["refresh", "publish", "load"],
-)
-def test_foreign_table(
-    table: str, use: Callable[[Catalog, str], object], reason: str, tmp_path: Path
-) -> None:
-    """A table with other columns is an error of one line, not an empty catalog."""
-    catalog = Catalog(str(tmp_path))
-    publish_state(catalog, 0)
-    shutil.rmtree(tmp_path / table)
-    write_deltalake(tmp_path / table, pa.table({"column": [1]}))
-    with pytest.raises(CatalogError, match=reason) as caught:
-        use(Catalog(str(tmp_path)), catalog.history.resolve("develop").digest)
-    assert str(caught.value).startswith(f"catalog {tmp_path}: ")
-    assert str(caught.value).isprintable()
-    assert caught.value.location == str(tmp_path)
-
-
-def test_unknown_column(tmp_path: Path) -> None:
-    """Another tool, or a newer cachelog, may have added it: the catalog can be published to."""
-    catalog = Catalog(str(tmp_path))
-    publish_state(catalog, 0)
-    rows = pa.table(DeltaTable(tmp_path / "revisions").to_pyarrow_table())
-    tails = pa.array([[{"start": 8, "checksum": "0" * 16}]] * len(rows))
-    more = rows.append_column("file_tails", tails)
-    write_deltalake(tmp_path / "revisions", more, mode="overwrite", schema_mode="overwrite")
-    publish_state(Catalog(str(tmp_path)), 1)
-    reader = Catalog(str(tmp_path))
-    reader.refresh()
-    assert assert_is_sound(reader) == [0, 1]
 
 
 def assert_is_sound(catalog: Catalog) -> list[int]:

@@ -5,22 +5,18 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from snapshots.catalog import delta
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_queries import fill, missing_pairs
 from snapshots.catalog.library import Library
-from snapshots.catalog.specs_table import ContentReader
 from snapshots.changes import stored_changes
 from snapshots.changes.stored_changes import changes_to_store
-from snapshots.errors import AmbiguousHash, CatalogError, IncompleteHistory, InvalidArgument
-from snapshots.models import NOTHING
+from snapshots.errors import AmbiguousHash, IncompleteHistory, InvalidArgument
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
 from tests.snapshots.catalog.expected_histories import (
@@ -34,7 +30,6 @@ from tests.snapshots.catalog.expected_histories import (
     states,
 )
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.templates import reopened
 from tests.snapshots.timelines.generated_histories import PASTS
 
 
@@ -122,26 +117,6 @@ def test_pairs_that_are_stored_again(catalog: Catalog, monkeypatch: pytest.Monke
     assert catalog.changes.explained == {*pairs_of_catalog}
 
 
-def test_store_that_refuses_changes(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Revisions are published although their changes cannot be stored."""
-    append = delta.CatalogTable.append
-
-    def failing(table: delta.CatalogTable, rows: pa.Table) -> None:
-        if table.name == "changes":
-            raise OSError(28, "No space left on device", "changes")
-        append(table, rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("snapshots.catalog.delta.CatalogTable.append", failing)
-        (made,) = catalog.publish(states("ab"))
-        assert made.not_stored is not None
-        assert "No space left on device" in made.not_stored
-        with pytest.raises(CatalogError, match="No space left"):
-            fill(catalog, catalog.history.pairs)
-    assert not catalog.changes.counts
-    assert fill(catalog, catalog.history.pairs).num_made == 1
-
-
 def test_prefixes_of_hashes(catalog: Catalog) -> None:
     """A prefix of one hash is accepted, one of several lists them; invalid prefixes are refused."""
     hashes = [f"zzz{letter}".ljust(32, "a") for letter in "abcdefgh"]
@@ -166,24 +141,6 @@ def test_prefixes_of_hashes(catalog: Catalog) -> None:
 
 
 # -- filling
-
-
-def test_each_content_is_read_once(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history is filled in its order, however many states one import has."""
-    read: list[str] = []
-    reading = ContentReader.side
-    made = states(*(f"a{letter}" for letter in "bcdef"))
-    catalog.publish(made)
-    forget(catalog, *TABLES)
-    older = reopened(catalog)
-
-    def recording(self: ContentReader, digest: str) -> object:
-        read.append(digest)
-        return reading(self, digest)
-
-    monkeypatch.setattr(ContentReader, "side", recording)
-    fill(older, missing_pairs(older, older.history))
-    assert read == [NOTHING, *(snapshot.content.digest for snapshot in made)]
 
 
 @pytest.mark.usefixtures("processes")

@@ -51,18 +51,6 @@ def test_roots_and_dependencies() -> None:
     assert [spec.is_root for spec in lookup.requested.specs] == [True, True, False, False]
 
 
-def test_unlisted_facts_are_not_compared() -> None:
-    """A fact that is not listed decides nothing, and never differs."""
-    request = ConcreteSpec(hash=hash_of("request"), name="hdf5", version="1.14.4")
-    specs = [
-        a_spec("a", version="1.14.5", platform="darwin", variants=()),
-        a_spec("b", version="1"),
-    ]
-    lookup = look_up([request], specs)
-    assert lookup.frame.hashes.at(lookup.nearest[0]) == hash_of("a")
-    assert lookup.differences(0) == [FieldChange("version", "1.14.4", "1.14.5")]
-
-
 def test_differences() -> None:
     """Differences are in the order of the facts, in JSON form, without unlisted facts."""
     request = request_of(full_spec("request"), version="1.14.4", variants=("~mpi",))

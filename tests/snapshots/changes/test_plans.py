@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -130,14 +129,3 @@ def test_a_hash_in_another_stack_is_reused() -> None:
     assert len(plan.comparison.pairing.removed) == 0
     assert plan.unknown_stacks() == ["e4s"]
     assert plan.size_label == "0"
-
-
-def test_revision_without_stacks() -> None:
-    """All of the revision is compared, without coverage of stacks."""
-    base, head = (a_spec(version, name="zlib", version=version, stacks=()) for version in "12")
-    plan = plan_of([base], [head])
-    (of_stack,) = plan.of_stacks()
-    assert (of_stack.num_replaced, of_stack.coverage_lost) == (1, None)
-    assert plan.unknown_stacks() == []
-    assert plan.known_stacks == frozenset()
-    assert np.array_equal(plan.to_build, plan.comparison.pairing.added)

@@ -18,7 +18,7 @@ from tests.model.explained import frame_and_graph, named
 from tests.model.real import STACKS, dates, records
 from tests.model.states import State
 from tests.snapshots.changes.causes import records as cause_records
-from tests.snapshots.factories import a_spec, seeded
+from tests.snapshots.factories import seeded
 
 
 class ComparedTwins:
@@ -115,13 +115,3 @@ def test_against_the_model(state: State, is_part: bool, few: int) -> None:
 def test_real_index() -> None:
     """The model agrees on two versions of Python below dozens of twins."""
     check(State(*records(dates()[0], STACKS[-1:])))
-
-
-def test_no_twins() -> None:
-    """There are no twins in an empty state, nor if all specs differ in a fact."""
-    for specs in ([], [a_spec("a", version="1"), a_spec("b", version="2")]):
-        compared = ComparedTwins(State(specs))
-        assert len(compared.twins) == len(compared.causes) == 0
-        assert compared.twins.others.tolist() == []
-        assert compared.twins.saved(compared.twins) == []
-        assert compared.twins.find("a" * 32) is None

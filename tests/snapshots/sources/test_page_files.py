@@ -151,21 +151,6 @@ def test_dated_folders(dated: Path, write: Write) -> None:
     assert states(*(dated / name for name in ("develop", *DATED))) == [*history, newest]
 
 
-@pytest.mark.parametrize(
-    ("folder", "tag"),
-    [
-        ("develop-2025-01-12", "main"),
-        ("develop-2025-13-12", "develop"),
-        ("develop-2025-01-12-copy", "develop"),
-        ("develop-2025-01-12", "develop-2025-01-12"),
-    ],
-)
-def test_folders_without_a_date(write: Write, folder: str, tag: str) -> None:
-    """The folder's name has to be the tag and a date; a dated tag has its own date."""
-    page = write(f"{folder}/a/specs.md", "1", categories=["package", tag])
-    assert states(page) == [(tag, "", ["a"])]
-
-
 @pytest.mark.parametrize("kind", ["empty", "missing", "dangling"])
 def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
     """The error names a path without anything to read."""

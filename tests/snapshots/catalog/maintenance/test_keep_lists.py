@@ -6,7 +6,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from hypothesis import given
-from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.keep_lists import keep_list, rest_of
@@ -88,25 +87,3 @@ def test_keep_list_agrees_with_sets(states: list[State]) -> None:
             assert set(rest.hashes) == {spec.hash for spec in dropped}
             assert rest.cells == sorted(cells(dropped) - cells(remaining))
             assert (rest.size, rest.num_unknown) == (None, len(rest.hashes))
-
-
-def test_sizes_of_any_revision(tmp_path: Path) -> None:
-    """Each hash counts once, with its size if any revision states it."""
-    build = state_of([Build(name="a"), Build(name="b"), Build(name="c")])
-    a, b, c = sorted(build.specs.values(), key=lambda spec: spec.name)
-    sized = [replace(a, size=10), b, replace(c, size=3)]
-    cache = Cache(tmp_path, [State(sized), State([a, b])])
-    rest = rest_of(cache.library, cache.digests, {c.hash})
-    assert (rest.size, rest.num_unknown, len(rest.hashes)) == (10, 1, 2)
-    assert rest_of(cache.library, cache.digests, {a.hash, b.hash, c.hash}).size is None
-
-
-def test_dependencies_of_any_revision(tmp_path: Path) -> None:
-    """They are known if one revision or lock file states them."""
-    stated = state_of([Build(name="a"), Build(name="b")])
-    silent = State([replace(spec, dependencies=None) for spec in stated.specs.values()])
-    cache = Cache(tmp_path, [stated, silent])
-    assert keep_list(cache.library, cache.digests, whole=True).num_unknown == 0
-    locked = sorted(stated.specs)[:1]
-    assert keep_list(cache.library, cache.digests[1:], locked, whole=True).num_unknown == 1
-    assert keep_list(cache.library, cache.digests[1:]).num_unknown == 0

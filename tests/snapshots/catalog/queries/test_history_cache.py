@@ -13,7 +13,7 @@ from snapshots.catalog.library import Library, names_of_history
 from snapshots.contents import Content
 from snapshots.errors import IncompleteHistory
 from snapshots.frames.suggestions import SuggestionKind
-from snapshots.history import History, Pair
+from snapshots.history import Pair
 from snapshots.models import Spec
 from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import a_snapshot, a_spec, day
@@ -97,12 +97,6 @@ def call(catalog: Catalog, asked: Asked) -> HistoryCall:
 def value(cache: HistoryCache, catalog: Catalog, asked: Asked) -> Any:
     """Return the value of a result."""
     return cache.get(call(catalog, asked)).value
-
-
-def directly(catalog: Catalog, history: History, asked: Asked) -> Any:
-    """Return the result of a method without a cache."""
-    method, arguments = asked
-    return method(Library(catalog).history_queries, history, *arguments)
 
 
 @pytest.mark.parametrize("asked", CALLS, ids=lambda asked: asked[0].__name__)

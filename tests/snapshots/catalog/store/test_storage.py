@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.parquet import check_bytes, from_parquet, new_path, to_parquet
+from snapshots.catalog.parquet import check_bytes, new_path, to_parquet
 from snapshots.catalog.storage import Storage, reason_of
 
 TABLE = pa.table({"a": [1, 2], "b": ["x", "y"]})
@@ -34,18 +34,6 @@ def test_files(location: str, tmp_path: Path) -> None:
     assert storage.sizes("some/folder") == storage.sizes("nothing") == {}
 
 
-@pytest.mark.usefixtures("bucket")
-def test_objects_of_other_sizes() -> None:
-    """An object of another size than expected is named."""
-    storage = Storage(parse_location("s3://bucket/objects"))
-    storage.write("table/empty", pa.py_buffer(b""))
-    with pytest.raises(pa.ArrowInvalid, match="table/empty has 0 bytes instead of 12"):
-        storage.read("table/empty", 12)
-    assert [storage.exists(f"table/{name}") for name in ("empty", "none")] == [True, False]
-    with pytest.raises(FileNotFoundError):
-        storage.read("table/none")
-
-
 @pytest.mark.parametrize(
     ("existing", "path", "reason"),
     [("taken/inside/", "taken", "directory"), ("taken", "taken/file", r"exists|directory")],
@@ -63,27 +51,6 @@ def test_failed_write(
         storage.write(path, pa.py_buffer(b"data"))
     assert caught.value.filename == str(tmp_path / path)
     assert list(tmp_path.iterdir()) == [tmp_path / "taken"]
-
-
-def test_interrupted_write(
-    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl+C is raised unchanged, and no part of the file is left."""
-
-    def interrupt(_file: Path, _data: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "write_bytes", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        storage.write("folder/file", pa.py_buffer(b"data"))
-    assert list((tmp_path / "folder").iterdir()) == []
-
-
-def test_columns_of_a_parquet_file() -> None:
-    """The requested columns that exist are read; all of them by default."""
-    data = to_parquet(TABLE)
-    assert from_parquet("file", data) == TABLE
-    assert from_parquet("file", data, ["b", "later"]) == TABLE.select(["b"])
 
 
 def test_checksum_in_the_name() -> None:

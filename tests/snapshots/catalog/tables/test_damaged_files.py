@@ -1,16 +1,15 @@
 """Damage to stored files: it is detected, reported, and repaired by importing again."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.errors import CatalogError, NoCatalog
+from snapshots.errors import CatalogError
 from snapshots.models import Spec
-from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.removal_catalogs import flip, publish
 from tests.snapshots.templates import reopened
 
@@ -65,30 +64,3 @@ def test_damaged_content_is_replaced(catalog: Catalog, damage: str) -> None:
         assert states(each) == whole
     rows = DeltaTable(f"{catalog.location}/specs").to_pyarrow_table()
     assert rows.num_rows == 10 + 11 + 12
-
-
-@pytest.mark.parametrize(
-    ("num_states", "tables"), [(1, None), (3, None), (5, ["revisions", "specs"])]
-)
-def test_catalog_that_replaces_another(
-    catalog: Catalog, tmp_path: Path, num_states: int, tables: Sequence[str] | None
-) -> None:
-    """The next refresh notices it, whether it is shorter, longer or has as many commits."""
-    other = Catalog(str(tmp_path / "other"))
-    for number in range(num_states):
-        other.publish([a_snapshot([a_spec(f"other {number}")], "other", day(number))])
-    generation, folder = catalog.generation, Path(catalog.location)
-    for removed in [folder] if tables is None else [folder / name for name in tables]:
-        shutil.rmtree(removed)
-    if num_states == 1:
-        with pytest.raises(NoCatalog):
-            catalog.refresh()
-        assert (catalog.generation, catalog.state, catalog.history.revisions) == (-1, -1, [])
-    shutil.copytree(other.location, folder, dirs_exist_ok=True)
-    assert catalog.refresh() is True
-    assert catalog.history.revisions == other.history.revisions
-    assert catalog.generation not in (generation, -1)
-    assert catalog.refresh() is False
-    assert len(states(catalog)) == num_states
-    publish(catalog, 7, 7)
-    assert len(states(reopened(catalog))) == num_states + 1

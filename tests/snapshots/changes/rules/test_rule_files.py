@@ -145,25 +145,6 @@ def test_error_of_a_rule(
     assert str(caught.value) == str(error)
 
 
-def test_all_errors_are_listed() -> None:
-    """Errors are in the order of the file, and truncated to a number."""
-    text = rule("forbid = 'x'\nlevel = 'y'\nat-most = 1") + "\n" + rule("color = 'red'")
-    with pytest.raises(RulesError) as caught:
-        parse_rules(text, "rules.toml")
-    assert [(error.line, error.key) for error in caught.value.errors] == [
-        (3, "forbid"),
-        (4, "level"),
-        (5, "at-most"),
-        (7, "name"),
-        (8, "color"),
-    ]
-    assert str(caught.value).count("\n") == 4
-    many = "".join(f"[[rule]]\nname = 'n{number}'\nforbid = 'x'\n" for number in range(50))
-    with pytest.raises(RulesError) as caught:
-        parse_rules(many, "rules.toml")
-    assert str(caught.value).endswith("\n... and 30 more")
-
-
 @pytest.mark.parametrize(
     ("write", "line", "reason"),
     [

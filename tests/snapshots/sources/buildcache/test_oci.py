@@ -21,12 +21,9 @@ from snapshots.sources.buildcache.oci import challenges, repository_at
 from snapshots.sources.buildcache.reader import is_recognized
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import Login
-from tests.snapshots.sources.buildcache.indexes import LIBELF
 from tests.snapshots.sources.buildcache.misbehaving_servers import (
     Reply,
     Server,
-    content,
-    document,
     serving,
     status,
 )
@@ -44,7 +41,7 @@ from tests.snapshots.sources.buildcache.registries import (
     index_image,
     serve,
 )
-from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
+from tests.snapshots.sources.readings import QUICK, snapshots
 
 
 @pytest.mark.parametrize(
@@ -124,28 +121,6 @@ def test_index_that_differs_from_the_tags_of_specs(server: Server) -> None:
     report = Report()
     assert snapshots(location, "mysite", report=report)
     assert report.warnings == []
-
-
-def test_image_index_of_one_image(server: Server) -> None:
-    """An image index leads to its image, whose manifest has to have the checksum."""
-    inner = index_image(INDEX)
-    location = serve(server, "site/cache", [inner])
-    outer = {"manifests": [descriptor(inner.manifest)]}
-    server["/v2/site/cache/manifests/index.spack"] = document(outer)
-    (snapshot,) = snapshots(location, "mysite")
-    assert LIBELF in by_hash(snapshot)
-    assert (snapshot.source.kind, snapshot.source.location) == ("index", location)
-    assert snapshot.source.version == digest_of(json.dumps(INDEX).encode())
-    assert server.headers[-3]["Accept"].startswith("application/vnd.oci.image.manifest.v1+json")
-    path = f"/v2/site/cache/manifests/{digest_of(inner.manifest)}"
-    server[path] = content(inner.manifest + b" ")
-    with pytest.raises(SourceError, match=r"its sha256 is .*, but .*/index\.spack says"):
-        snapshots(location, "mysite")
-    nested = json.dumps(outer).encode()
-    server[f"/v2/site/cache/manifests/{digest_of(nested)}"] = content(nested)
-    server["/v2/site/cache/manifests/index.spack"] = document({"manifests": [descriptor(nested)]})
-    with pytest.raises(SourceError, match="is an image index in an image index"):
-        snapshots(location, "mysite")
 
 
 # -- logins and tokens

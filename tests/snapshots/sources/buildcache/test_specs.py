@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from snapshots.errors import SourceError
 from snapshots.models import Dependency, Spec
-from snapshots.sources.buildcache.database import IndexSpecs, SpecDocuments, decode
+from snapshots.sources.buildcache.database import IndexSpecs, decode
 from snapshots.sources.reports import Report
-from tests.snapshots.sources.buildcache.folders import text
 from tests.snapshots.sources.buildcache.indexes import (
     GCC,
     LIBELF,
@@ -20,7 +19,6 @@ from tests.snapshots.sources.buildcache.indexes import (
     edge,
     node,
     small_database,
-    spec_document,
 )
 
 GLIBC = "g" * 32
@@ -273,49 +271,4 @@ def test_many_dependencies() -> None:
 # -- two versions of the database
 
 
-def joined(newer: Any, older: Any, report: Report | None = None) -> IndexSpecs:
-    """Decode two indexes of one build cache together."""
-    texts = [json.dumps(document).encode() for document in (newer, older)]
-    return decode(texts[0], "index.json", report or Report(), older=texts[1:], proof=False)
-
-
-@pytest.mark.parametrize(
-    ("newer", "older", "version"),
-    [
-        ({"version": "2"}, {"version": "1"}, "2"),
-        ({"version": "2", "package_hash": None}, {"version": "1"}, "1"),
-        ({"version": "2", "provided_virtuals": ["elf"]}, {"version": "1"}, "2"),
-        ({"version": "2"}, {"version": "1", "patches": ["b231fcc"]}, "1"),
-    ],
-)
-def test_record_with_more_facts(newer: dict[str, Any], older: dict[str, Any], version: str) -> None:
-    """Of two records of a hash the one with more facts counts, else that of the newer database."""
-    specs = joined(
-        database(node("libelf", LIBELF, **newer), version="9"),
-        database(node("libelf", LIBELF, **older)),
-    )
-    assert specs.in_cache[LIBELF].version == version
-
-
 # -- documents of single specs
-
-
-def put_together(documents: dict[str, dict[str, Any]], report: Report | None = None) -> IndexSpecs:
-    """Return the specs of documents by hash."""
-    together = SpecDocuments("cache", report or Report(), proof=False)
-    for digest, document in documents.items():
-        together.add(digest, text(document), f"cache/{digest}")
-    return together.specs()
-
-
-def test_own_document_of_a_node() -> None:
-    """The node in its own document counts, in any order of documents."""
-    old = node("libelf", LIBELF, "1.0", package_hash=None)
-    new = node("libelf", LIBELF, "1.0")
-    above = node("gcc-runtime", RUNTIME, dependencies=[edge("libelf", LIBELF, ["link"], [])])
-    documents = {LIBELF: spec_document(new), RUNTIME: spec_document(above, old)}
-    for order in (list(documents), list(documents)[::-1]):
-        specs = put_together({digest: documents[digest] for digest in order})
-        assert specs.in_cache[LIBELF].package_hash == new["package_hash"]
-    outside = put_together({RUNTIME: documents[RUNTIME]}).outside
-    assert outside[LIBELF].package_hash is None
