@@ -41,6 +41,9 @@ OfSeries = Annotated[str | None, strawberry.argument("Only revisions of this ser
 
 _COMMIT = re.compile(r"\+(?:\d+\.)?g(?P<commit>[0-9a-f]+)")
 
+RESOLVING = Cost(weight=250)
+"""Looking up a ref, and similar refs if it is unknown."""
+
 COMPARISON = Cost(weight=5_000)
 """A comparison; each condition recomputes the lists of changes for the specs in scope."""
 
@@ -208,7 +211,7 @@ class Query:
         return revision_connection(lines, page)
 
     @resolver(
-        Cost(),
+        RESOLVING,
         gql.Omittable(),
         description=f"One revision. ref is one of: {REF} Without ref: the newest revision of the "
         "main series. For an unknown ref, the result is null, with an error whose "

@@ -52,7 +52,7 @@ IN_REVISION = {
     "packages that are searched": 'packages(filter: {search: "a"}, first: 0) { totalCount }',
     "packages of a compiler": 'packages(filter: {compilers: ["gcc"]}, first: 0) { totalCount }',
     "sums of packages": "packages(first: 1000) { nodes { numSpecs totalSize } }",
-    "values of packages": "packages(first: 1000) { nodes { compilers targets platforms } }",
+    "values of packages": "packages(first: 1000) { nodes { compilers targets versions } }",
     "ordered pages within pages": "packages(first: 200) { nodes { specs(first: 5, orderBy: "
     "{field: SIZE}) { nodes { hash } } } }",
     "queries within pages": 'packages(first: 500) { nodes { specs(first: 0, matching: "%gcc") { '

