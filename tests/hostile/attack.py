@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 HOST = "127.0.0.1"
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds without a response after which a client of an attack disconnects."""
 
 LONGEST = 20.0

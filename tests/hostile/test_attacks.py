@@ -34,7 +34,6 @@ def test_attacks_are_answered(tmp_path: Path) -> None:
                 answers = attack.run(target)
                 assert all(answer.in_time for answer in answers), attack.name
                 assert not any(answer.is_internal_error for answer in answers), attack.name
-                assert not any(answer.is_kept_out for answer in answers), attack.name
         assert server.is_running()
         assert server.peak_bytes() < max_memory(Settings(**SMALL_CACHES))
         assert "Traceback" not in server.log_text(), server.log_text()

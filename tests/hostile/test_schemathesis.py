@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from server.settings import Settings
-from tests.expensive import cases
+from tests.expensive import IS_QUICK
 from tests.hostile.attack import PATIENCE
 from tests.server.servers import application
 
-_EXAMPLES = cases(15)
+_EXAMPLES = 2 if IS_QUICK else 15
 """The number of requests for each field of Query."""
 
 _HOOKS = "tests.hostile.schemathesis_hooks"
