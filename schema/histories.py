@@ -735,9 +735,9 @@ class SeriesCauseType:
 
 @gql.object_type
 class ImpactOutcome:
-    """The effect of a change of a package: the specs that were rebuilt because of it.
+    """The effect of a change of a package: the specs that replaced others because of it.
 
-    - num_specs: Number of specs of head that were rebuilt because of it.
+    - num_specs: Number of specs of head that replaced others because of it.
     """
 
     loaded: strawberry.Private[LoadedComparison]

@@ -792,7 +792,7 @@ def _counterparts(rows: changes.PartRows[Any]) -> many.NullableObjects:
 
 
 def _why_ambiguous(rows: changes.PartRows[Any]) -> list[str | None]:
-    """Why its counterpart is ambiguous, if it is: 1 of 2 was rebuilt; it is unknown which."""
+    """Why its counterpart is ambiguous, if it is: 1 of 2 has a counterpart; it is unknown which."""
     return rows.comparison.explanation.why_ambiguous(rows.table)
 
 

@@ -54,8 +54,8 @@ def log_command(
     - stack: For a package: when it was available in this stack.
     - version: For a package: when this version was available.
     - oneline: One line per entry.
-    - commits: Below each entry, print the causes of rebuilds, and the commits of the recipes that
-      explain them.
+    - commits: Below each entry, print the causes of replacements, and the commits of the recipes
+      that explain them.
     """
     from server.terminal.documents import print_answer
     from server.terminal.printing.histories import Selection, log_of
@@ -255,7 +255,7 @@ def blame_command(
     limit: Annotated[int | None, parameters.limited(1)],
     catalog: str,
 ) -> None:
-    """Print the commits that rebuilt a package or a spec.
+    """Print the commits that explain why a package or a spec was replaced.
 
     These are commits of the recipe repository, newest first. For a spec, the specs that it
     replaced are followed back in time.

@@ -4,8 +4,6 @@ All of it follows from the two contents alone, so an explanation is valid as lon
 and is computed once, with all columns.
 """
 
-from functools import cached_property
-
 import numpy as np
 import numpy.typing as npt
 
@@ -114,18 +112,7 @@ class Explanation(Arrays):
 
     def why_ambiguous(self, changes: SpecChanges) -> list[str | None]:
         """Return for each change a phrase that states what its tie leaves open, or None."""
-        replaced = self._ties_replaced
-        return [
-            None if tie is None else tie_text(tie, "replaced" if id(tie) in replaced else "rebuilt")
-            for tie in self.ties(changes)
-        ]
-
-    @cached_property
-    def _ties_replaced(self) -> set[int]:
-        """The ids of ties with a spec whose own facts differ from those of its counterpart."""
-        code = code_of(SpecChangeReason.REPLACES)
-        ties = self.counterparts.head_ties.items()
-        return {id(tie) for row, tie in ties if self.reasoning.of_head[row] == code}
+        return [None if tie is None else tie_text(tie) for tie in self.ties(changes)]
 
     def head_rows(self, changes: SpecChanges) -> Rows:
         """Return the row in head by which the causes identify each change.

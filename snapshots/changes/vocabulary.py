@@ -184,15 +184,13 @@ def filled(
             yield values[field] or absent or "", field
 
 
-def tie_text(tie: Tie, verb: str) -> str:
-    """Return a phrase for the open question of a tie: 1 of 2 was rebuilt; it is unknown which.
-
-    ``verb`` is a participle that states what happened to the specs.
-    """
+def tie_text(tie: Tie) -> str:
+    """Return the open question of a tie: 1 of 2 has a counterpart; it is unknown which."""
     number, most = tie.num_pairs, max(tie.num_base, tie.num_head)
     if number == most:
-        return f"{number:,} were {verb}; it is unknown which replaced which"
-    return f"{number:,} of {most:,} {'was' if number == 1 else 'were'} {verb}; it is unknown which"
+        return f"{number:,} have counterparts; it is unknown which replaced which"
+    have = "has a counterpart" if number == 1 else "have counterparts"
+    return f"{number:,} of {most:,} {have}; it is unknown which"
 
 
 def cause_title(cause: CauseName) -> str:

@@ -1,4 +1,4 @@
-"""Changes as sentences: the causes of rebuilds, packages, stacks, sizes and losses."""
+"""Changes as sentences: the causes of replacements, packages, stacks, sizes and losses."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The sections of release notes: packages and stacks, causes of rebuilds, and losses."""
+"""The sections of release notes: packages and stacks, causes of replacements, and losses."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

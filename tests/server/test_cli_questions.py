@@ -159,9 +159,9 @@ def test_causes_are_grouped_by_keys(rebuilds: Path) -> None:
         "    3        3          1  █             version, zlib",
     ]
     none = cachelog("causes", "--series", "other", catalog=rebuilds)
-    assert none.lines[-1] == "Nothing is known to have rebuilt anything."
+    assert none.lines[-1] == "Nothing is known to have caused a replacement."
     commits = cachelog("causes", "--by", "commit", catalog=rebuilds)
-    assert commits.lines[-1] == "No commit of the recipes is known to have rebuilt anything."
+    assert commits.lines[-1] == "No commit of the recipes is known to have caused a replacement."
     first = cachelog("causes", "-n", "0", catalog=rebuilds)
     assert first.lines == ["develop: 3 revisions from 2025-01-05 to 2025-01-07", "and 1 more"]
     report = succeed("causes", "--until", "2025-01-06", "--json", catalog=rebuilds).json

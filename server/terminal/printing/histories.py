@@ -516,7 +516,7 @@ def print_causes(
         yield from wrapped(f"{styles.name(series)}: {counted(len(revisions), 'revision')}{span}")
         if not causes:
             what = "No commit of the recipes" if SeriesCauseKey.COMMIT in by else "Nothing"
-            yield f"{what} is known to have rebuilt anything."
+            yield f"{what} is known to have caused a replacement."
             return
         head = ", ".join(key.value for key in by) or "causes"
         columns = [

@@ -21,8 +21,8 @@ def expected(*labels: str) -> set[tuple[str, str]]:
     return {(hash_of(before), hash_of(after)) for before, after in map(str.split, labels)}
 
 
-@pytest.mark.parametrize(("recipe", "verb"), [("a", "rebuilt"), ("b", "replaced")])
-def test_ambiguous_changes(recipe: str, verb: str) -> None:
+@pytest.mark.parametrize("recipe", ["a", "b"])
+def test_ambiguous_changes(recipe: str) -> None:
     """All changes of a tie are ambiguous, removed specs included; others are not."""
     base = [*(hdf5(f"base{n}") for n in range(2)), node("zlib"), node("png", stacks=("a",))]
     head = [hdf5("head", package_hash=recipe * 52 + "===="), node("zlib:2"), node("png")]
@@ -31,7 +31,7 @@ def test_ambiguous_changes(recipe: str, verb: str) -> None:
     texts = explanation.why_ambiguous(comparison.specs)
     ambiguous = {change.hash for change, text in zip(comparison.specs, texts, strict=True) if text}
     assert ambiguous == {spec.hash for spec in (*base, *head) if spec.name == "hdf5"}
-    assert {*texts} == {None, f"1 of 2 was {verb}; it is unknown which"}
+    assert {*texts} == {None, "1 of 2 has a counterpart; it is unknown which"}
     assert explanation.ties(comparison.specs).count(None) == len(comparison.specs) - 3
     pairs = explanation.counterparts
     assert pairs.num_bytes > replace(pairs, base_ties={}, head_ties={}).num_bytes

@@ -267,6 +267,6 @@ def test_ambiguous_counterparts() -> None:
     listed = ", ".join(f"{{}}{name}{{}} (1 of 2)" for name in "abcde")
     for form, quotes in ((NotesFormat.MARKDOWN, "``"), (NotesFormat.HTML, ("", ""))):
         quoted = listed.format(*[*quotes] * 5)
-        text = f"It is unknown which specs were rebuilt or replaced for {quoted} and 2 more."
+        text = f"It is unknown which specs replaced which for {quoted} and 2 more."
         assert text in render(log, form)
     assert "It is unknown" not in render(log_between(base, head[:0]), NotesFormat.MARKDOWN)

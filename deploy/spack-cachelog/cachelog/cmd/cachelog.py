@@ -37,7 +37,7 @@ REVISIONS = """
 query Revisions($series: String!, $first: Int!) {
   series(name: $series) {
     revisions(first: $first) {
-      nodes { ref numSpecs growthPoint { numSpecsAdded numSpecsRemoved numSpecsRebuilt } }
+      nodes { ref numSpecs growthPoint { numSpecsAdded numSpecsRemoved } }
     }
   }
 }
@@ -89,7 +89,7 @@ class Failed(Exception):
 def setup_parser(subparser):
     """Add the subcommands and their arguments."""
     subcommands = subparser.add_subparsers(metavar="SUBCOMMAND", dest="cachelog_command")
-    why = subcommands.add_parser("why", help="why specs were rebuilt between two revisions")
+    why = subcommands.add_parser("why", help="why specs were replaced between two revisions")
     why.add_argument(
         "revisions",
         nargs="?",
@@ -137,7 +137,8 @@ def _why(args):
     print(f"{compared['base']['ref']} -> {compared['head']['ref']}")
     print(
         f"{summary['numSpecsAdded']} specs added, {summary['numSpecsRemoved']} removed; "
-        f"of them {summary['numSpecsRebuilt']} rebuilt, {summary['numSpecsReplaced']} replaced"
+        f"of these, {summary['numSpecsRebuilt']} were rebuilt unchanged, "
+        f"{summary['numSpecsReplaced']} replace different ones"
     )
     for cause in causes["nodes"]:
         print(f"{cause['numSpecs']:6}  {_visible(cause['title'])}")
