@@ -45,7 +45,7 @@ def check_command(
     - series: With --best: search all revisions of this series instead: develop, vX.Y.Z ...
     - fail_under: Exit with 1 if a smaller percentage of the specs is available, else with 0.
     """
-    from server.terminal.printing.checks import print_check
+    from server.terminal.printing.revisions import print_check
     from snapshots.sources import lock_files
 
     if series is not None and not best:
@@ -180,6 +180,6 @@ def plan_command(
             click.echo(plans.plan_comment(planned, report), nl=False)
         else:
             lines = plans.plan_lines(planned, report)
-            print_answer(opened, plans.question_of(planned, locks), lines)
+            print_answer(opened, lambda: plans.question_of(planned, locks), lines)
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

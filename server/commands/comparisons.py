@@ -145,7 +145,7 @@ def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -
 
     ``sides`` are two hashes, or with ``spec`` the two sides to search.
     """
-    from server.terminal.printing.spec_pairs import print_specs, print_specs_of
+    from server.terminal.printing.comparisons import print_specs, print_specs_of
 
     if spec is None and sides is not None:
         return print_specs(parameters.open_catalog(catalog), *sides)
@@ -203,7 +203,7 @@ def why_command(
     if subject is None:
         lines = comparisons.why_lines(compared, all_commits=commits)
     else:
-        lines = comparisons.stories_lines(compared, changes)
+        lines = comparisons.story_lines(compared, changes)
     hash_ = changes[0].hash if is_hash else None
     variables = {"hash": hash_, "specs": subject is not None}
     print_answer(opened, comparisons.question_of(compared, "Why", **variables), lines)

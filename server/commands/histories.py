@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -33,7 +34,6 @@ def log_command(
     stack: Annotated[str | None, option(metavar="NAME")],
     version: Annotated[str | None, option(metavar="TEXT")],
     oneline: Flag,
-    commits: Flag,
     catalog: str,
 ) -> None:
     """Print what changed revision by revision, newest first.
@@ -54,15 +54,11 @@ def log_command(
     - stack: For a package: when it was available in this stack.
     - version: For a package: when this version was available.
     - oneline: One line per entry.
-    - commits: Below each entry, print the causes of replacements, and the commits of the recipes
-      that explain them.
     """
     from server.terminal.documents import print_answer
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
 
-    if oneline and commits:
-        raise click.UsageError("--oneline and --commits exclude each other.")
     if subject is not None:
         parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
@@ -75,10 +71,10 @@ def log_command(
     cell = {name: value for name, value in values.items() if value is not None}
     if subject is not None and (tag or since) and console.prints_json():
         raise click.UsageError("--json of a package or hash has all entries: omit --tag, --since.")
-    if cell and (subject is None or subject.startswith("/") or commits):
+    if cell and (subject is None or subject.startswith("/")):
         raise click.UsageError("--target, --stack, --version need a PACKAGE alone.")
     selection = Selection(tag=tag, since=since, limit=limit)
-    log = log_of(opened, subject, series, selection, oneline=oneline, commits=commits, cell=cell)
+    log = log_of(opened, subject, series, selection, cell)
     if oneline or console.prints_json() or console.prints_query():
         print_answer(opened, log.question, log.short_lines())
     else:
@@ -113,7 +109,7 @@ def causes_command(
     """Print what caused most replacements in a series over time.
 
     The causes of all its revisions are added up. Each spec that replaced another has one main
-    cause, so the numbers add up. Bars show the rebuilds over time, the oldest revision first.
+    cause, so the numbers add up.
 
     - series: The series: develop, vX.Y.Z ... By default develop, else the series with the most
       revisions.
@@ -229,7 +225,8 @@ def recipes_command(
       name of the tag, or the last one before the time of the revision.
     """
     from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.commits import recipes_lines
+    from server.terminal.printing.comparisons import recipes_text
+    from snapshots.refs import title
 
     opened = parameters.open_catalog(catalog)
     revision = opened.history.resolve(ref)
@@ -241,7 +238,8 @@ def recipes_command(
         _import_recipes(opened, [revision], location, commit)
         known = opened.catalog.recipes.of(revision)
     question = Question("Recipes", {"ref": revision.ref})
-    print_answer(opened, question, recipes_lines(revision, known))
+    found = f"{recipes_text(known)} of {known.repository}" if known else "its recipes are unknown"
+    print_answer(opened, question, [f"{title(revision)}: {found}"])
 
 
 # -- blame
@@ -266,12 +264,12 @@ def blame_command(
     - limit: Print only the N newest rebuilds. By default all are printed.
     """
     from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.commits import blame_lines, blamed
+    from server.terminal.printing.histories import blame_lines, blamed
 
     parameters.require_package_or_hash(subject)
     opened = parameters.open_catalog(catalog)
     series = opened.series_or_main(series)
-    entries = blamed(opened, subject, series, limit)
+    entries = islice(blamed(opened, subject, series), limit)
     if subject.startswith("/") and (console.prints_json() or console.prints_query()):
         raise click.UsageError("--json is for a PACKAGE: 'cachelog why BASE..HEAD /HASH --json'.")
     question = Question("Blame", {"series": series, "package": subject, "first": limit})

@@ -16,8 +16,8 @@ import msgspec
 from server.commands.runs import recorded
 from server.settings import settings_from
 from server.terminal import console
-from server.terminal.printing.commits import imported_text
-from server.terminal.printing.listings import publication_facts, publication_lines
+from server.terminal.printing.maintenance import imported_text, publication_facts
+from server.terminal.printing.revisions import publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.webhooks import Notifier
 from snapshots.catalog import catalog, pairs, parallel_import, recipes_import

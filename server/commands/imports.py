@@ -134,7 +134,7 @@ def demo_command(
 
     numbers = {"revisions": revisions, "packages": packages, "specs": specs}
     if pages is None:
-        from server.terminal.printing.listings import publication_lines
+        from server.terminal.printing.revisions import publication_lines
         from snapshots.catalog.catalog import Catalog
 
         opened = Catalog(catalog)

@@ -1,6 +1,5 @@
 """``cachelog revisions``, ``tags``, ``packages``, ``stacks``, ``find``, ``show``: lookups."""
 
-from itertools import chain
 from typing import Annotated
 
 import click
@@ -22,7 +21,7 @@ def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
     """
     from server.terminal.catalogs import OpenedCatalog
     from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.listings import revision_lines
+    from server.terminal.printing.revisions import revision_lines
 
     opened = OpenedCatalog.at(catalog)
     opened.catalog.refresh()
@@ -44,10 +43,10 @@ def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
 def tags_command(*, catalog: str) -> None:
     """List the tags, and the newest revision of each."""
     from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.listings import tag_lines
+    from server.terminal.printing.revisions import tag_lines
 
     opened = parameters.open_catalog(catalog)
-    lines = tag_lines(opened.history, opened.history.tags)
+    lines = tag_lines(opened.history)
     print_answer(opened, Question("Tags", {}), lines)
 
 
@@ -64,22 +63,21 @@ def packages_command(
     - search: List only packages whose name contains this text; case is ignored.
     """
     from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.layout import table
-    from server.terminal.printing.listings import PACKAGE_COLUMNS, package_listing, place_title
+    from server.terminal.printing.revisions import package_lines, place_title
     from snapshots.frames.suggestions import require_names
 
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
     frame = opened.frame(revision)
     require_names([frame], stack, sign="--")
-    packages = package_listing(frame, stack, search)
+    packages = package_lines(frame, stack, search)
     if not packages and not console.prints_json():
         console.note(f"No package of {place_title(revision, None)} matches.")
         return
     stacks = None if stack is None else [stack]
     variables = {"ref": revision.ref, "stacks": stacks, "search": search}
-    total = f"{counted(len(packages), 'package')} in {place_title(revision, stack)}"
-    lines = chain(table(packages, PACKAGE_COLUMNS), () if ref else [total])
+    total = f"{counted(len(packages) - 1, 'package')} in {place_title(revision, stack)}"
+    lines = [*packages, *([] if ref else [total])]
     print_answer(opened, Question("Packages", variables), lines)
 
 
@@ -92,18 +90,17 @@ def stacks_command(ref: Ref, *, catalog: str) -> None:
     - ref: The revision: {REF}. By default {LATEST}.
     """
     from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.layout import table
-    from server.terminal.printing.listings import STACK_COLUMNS, stack_listing
+    from server.terminal.printing.revisions import stack_lines
     from snapshots.refs import title
 
     opened = parameters.open_catalog(catalog)
     revision = opened.revision(ref)
-    stacks = stack_listing(opened.frame(revision))
+    stacks = stack_lines(opened.frame(revision))
     if not stacks and not console.prints_json():
         console.note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
         return
-    total = f"{counted(len(stacks), 'stack')} in {title(revision)}"
-    lines = chain(table(stacks, STACK_COLUMNS), () if ref else [total])
+    total = f"{counted(len(stacks) - 1, 'stack')} in {title(revision)}"
+    lines = [*stacks, *([] if ref else [total])]
     print_answer(opened, Question("Stacks", {"ref": revision.ref}), lines)
 
 
@@ -132,7 +129,7 @@ def find_command(
     - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.documents import Question, print_answer, side_name
-    from server.terminal.printing import listings
+    from server.terminal.printing import revisions
     from snapshots.frames.suggestions import require_names
     from snapshots.spack.query import query_of
 
@@ -143,10 +140,10 @@ def find_command(
     if stack is not None:
         require_names([frame], stack, sign="--")
         matches = matches & frame.in_stack(stack)
-    rows = listings.in_natural_order(frame, matches)
+    rows = revisions.in_natural_order(frame, matches)
     specs = [frame.spec(row) for row in rows[:limit]]
     unknown = () if rows else opened.library.unknown_names(revision, query)
-    where = listings.place_title(revision, stack)
+    where = revisions.place_title(revision, stack)
     if not rows and not console.prints_json():
         console.note(f"No spec in {where} matches {query}.")
         for name in unknown:
@@ -157,9 +154,7 @@ def find_command(
     question = Question("Find", variables, (revision,))
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
     total = f"{shown}{counted(len(rows), 'spec')} in {where}"
-    alike = listings.same_but_for_namespace(specs)
-    lines = chain.from_iterable(listings.spec_lines(spec, alike) for spec in specs)
-    print_answer(opened, question, chain(lines, [total]))
+    print_answer(opened, question, [*revisions.spec_list_lines(specs), total])
 
 
 # -- show
@@ -185,7 +180,7 @@ def show_command(
     - series: The series to search if neither REF nor a hash is given: develop, vX.Y.Z ... By
       default develop, else the series with the most revisions.
     """
-    from server.terminal.printing.details import print_subject
+    from server.terminal.printing.revisions import print_subject
 
     parameters.require_no_more(words, 2)
     parameters.require_package_or_hash(*words)

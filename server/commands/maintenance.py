@@ -61,7 +61,7 @@ def prune_command(
 
     - series: Only this series: develop, vX.Y.Z ...
     """
-    from server.terminal.printing.maintenance import kept_by_tag_alone, pruned_facts, pruned_lines
+    from server.terminal.printing.maintenance import kept_by_tag_alone, pruned_lines, removal_facts
     from snapshots.catalog.retention import choose
 
     opened = parameters.open_catalog(catalog)
@@ -73,7 +73,8 @@ def prune_command(
     if warning := kept_by_tag_alone(choices):
         console.note(warning)
     lines = pruned_lines(removal, choices, history, dry_run=dry_run)
-    console.print_result(lambda: pruned_facts(removal, choices, dry_run=dry_run), lines)
+    kept = {"kept": [choice for choice in choices if choice.kept_by]}
+    console.print_result(lambda: removal_facts(removal, dry_run=dry_run) | kept, lines)
 
 
 def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run: bool) -> "Removal":
@@ -159,7 +160,7 @@ def vacuum_command(*, older_than: _OlderThan, dry_run: _DryRun, catalog: str) ->
 
     - older_than: Delete files that have not been in use for this time: 12h, 1d, 1w. From 1h to 7d.
     """
-    from server.terminal.printing.maintenance import vacuumed_facts, vacuumed_lines
+    from server.terminal.printing.maintenance import vacuumed_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.vacuum import check_grace, vacuum
 
@@ -170,7 +171,7 @@ def vacuum_command(*, older_than: _OlderThan, dry_run: _DryRun, catalog: str) ->
     with console.progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
     lines = vacuumed_lines(done, grace, dry_run=dry_run)
-    console.print_result(lambda: vacuumed_facts(done, dry_run=dry_run), lines)
+    console.print_result(lambda: {"dryRun": dry_run, **console.plain(done)}, lines)
 
 
 # -- verify
@@ -221,7 +222,7 @@ def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) 
     - target: The target: a folder, or a URL of object storage, that is empty or has an earlier copy
       of this catalog.
     """
-    from server.terminal.printing.maintenance import copied_facts, copied_lines
+    from server.terminal.printing.maintenance import copied_lines
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.copies import backup
     from snapshots.models import public_location
@@ -229,4 +230,5 @@ def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) 
     subject = public_location(target)
     with console.progress() as bars, recorded(Catalog(catalog), "backup", subject):
         copied = backup(catalog, target, progress=bars)
-    console.print_result(lambda: copied_facts(copied, target), copied_lines(copied, target))
+    facts = {"location": target, **console.plain(copied)}
+    console.print_result(lambda: facts, copied_lines(copied, target))

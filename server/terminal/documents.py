@@ -1,7 +1,7 @@
 """``--json`` of commands: the data of a document of ``server/documents``, executed in process."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -38,15 +38,19 @@ def side_name(side: SideInfo) -> str:
     return side.ref or side.name
 
 
-def print_answer(opened: OpenedCatalog, question: Question, lines: Iterable[str]) -> None:
+def print_answer(
+    opened: OpenedCatalog, question: Question | Callable[[], Question], lines: Iterable[str]
+) -> None:
     """Print the lines; or with ``--json`` the answer, with ``--print-query`` the question."""
+    if not (console.prints_query() or console.prints_json()):
+        console.print_paged(lines)
+        return
+    question = question if isinstance(question, Question) else question()
     if console.prints_query():
         variables = orjson.dumps(_without_none(plain(question.variables))).decode()
         console.print_paged([*document(question.name).splitlines(), f"# variables: {variables}"])
-    elif console.prints_json():
-        console.print_json(answer(opened, question))
     else:
-        console.print_paged(lines)
+        console.print_json(answer(opened, question))
 
 
 def answer(opened: OpenedCatalog, question: Question) -> Any:

@@ -53,7 +53,7 @@ def test_scope_restricts_changes(world: World) -> None:
     """Changes in a stack, also with replacements outside, or of specs that match a query."""
     result = succeed_in(world, "diff", BASE, HEAD, "--stack", "hep")
     assert len(result.lines) < len(succeed_in(world, "diff", BASE, HEAD).lines)
-    assert re.search("^      replaced by [a-z2-7]{7}$", result.out, re.MULTILINE)
+    assert re.search("^  - .*: replaced by [a-z2-7]{7}$", result.out, re.MULTILINE)
     query = "hdf5 target=x86_64_v3"
     report = succeed_in(world, "diff", BASE, HEAD, "--matching", query, "--json").json
     assert {spec["name"] for spec in report["compare"]["specs"]["nodes"]} == {"hdf5"}
@@ -104,9 +104,10 @@ def test_differences_of_specs_and_causes_are_listed(catalog: Path) -> None:
         "  api=v1 → api=v2",
         "  +mpi → ~mpi",
         f"  + aec@1.0 /{hash_of('aec')[:7]} (link)",
-        f"  ~ cmake@1.0 {hash_of('cmake:1')[:7]} → {hash_of('cmake:2')[:7]} because of ssl",
-        "  ssl 3.3 → 3.4                  app → cmake → ssl",
-        "Below: 1 spec shared, 2 differ, 1 only below the second",
+        f"  ~ cmake@1.0 /{hash_of('cmake:1')[:7]} → /{hash_of('cmake:2')[:7]} (link)"
+        " because of ssl",
+        "  ssl 3.3 → 3.4: app → cmake → ssl",
+        "Below: 1 shared, 2 different, 1 only below the second",
         "  aec: only below the second",
         "  ssl: version 3.3 → 3.4",
     }
@@ -162,7 +163,7 @@ def test_replaced_binaries(tmp_path: Path) -> None:
     result = cachelog("diff", "--binaries", "--exit-code", catalog=catalog)
     assert result.code == 1
     text = " ".join(" ".join(result.lines).split())
-    assert f"≠ zlib {spec.hash}: {spec.checksum} → {other.checksum}" in text
+    assert f"≠ zlib {spec.hash[:7]}: {spec.checksum} → {other.checksum}" in text
     assert result.lines[-1] == "1 binary replaced under the same hash"
     document = cachelog("diff", "--binaries", "--json", catalog=catalog).json
     (node,) = document["compare"]["specs"]["nodes"]
@@ -173,6 +174,6 @@ def test_replaced_binaries(tmp_path: Path) -> None:
     summary = cachelog("notes", "develop~1", "develop", "--format", "json", catalog=catalog).json
     assert summary["summary"]["binaries_replaced"] == 1
     past = cachelog("log", f"/{spec.hash}", catalog=catalog).lines
-    assert "2 binaries under this hash" in past
+    assert f"2 binaries under this hash: {spec.checksum}, {other.checksum}" in past
     same = cachelog("diff", "develop", "develop", "--binaries", "--exit-code", catalog=catalog)
     assert (same.code, same.lines[-1]) == (0, "0 binaries replaced under the same hash")

@@ -37,8 +37,8 @@ def test_holes_are_listed_by_dependents(catalog: Path) -> None:
     assert title.startswith("develop@2025-01-06.")
     assert counts == "0 of 2 specs are whole, 2 holes"
     assert [line.split()[:4] for line in holes] == [
-        ["2", "zlib", hash_of("zlib"), "removed"],
-        ["1", "mesa", hash_of("mesa"), "never"],
+        ["2", "zlib", hash_of("zlib")[:7], "removed"],
+        ["1", "mesa", hash_of("mesa")[:7], "never"],
     ]
     assert "removed in develop@2025-01-06." in holes[0]
     first = cachelog("holes", "develop", "-n", 1, catalog=catalog)
@@ -69,18 +69,18 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
     result = succeed("twins", "-n", 2, catalog=ml)
     assert result.lines[1:5] == [
         "65 of 281 specs are duplicate builds",
-        "specs  reached  stacks  cause",
-        "   65       65       1  python 3.13.13 / 3.14.5",
+        "specs  reached  cause",
+        "   65       65  python 3.13.13 / 3.14.5",
         "not listed, as no spec's main cause: 4 causes",
     ]
     assert result.lines[5].startswith("python-venv@1.0 ")
-    assert result.lines[6] == "  python 3.13.13 / 3.14.5; joined, they save 1 spec"
-    assert result.lines[9:] == ["and 63 groups more"]
+    assert result.lines[5].endswith(": python 3.13.13 / 3.14.5; joined, they save 1 spec")
+    assert result.lines[7:] == ["and 63 groups more"]
     first = cachelog("twins", "-n", 1, "--json", catalog=ml).json["revision"]["twins"]
     assert (first["totalCount"], len(first["nodes"])) == (65, 1)
     whole = cachelog("twins", "--json", catalog=ml).json["revision"]["twins"]
     assert (whole["nodes"][:1], len(whole["nodes"])) == (first["nodes"], 65)
-    assert len(cachelog("twins", catalog=ml).lines) == 5 + 2 * 20 + 1
+    assert len(cachelog("twins", catalog=ml).lines) == 5 + 20 + 1
     command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip")
     assert cachelog(*command, catalog=ml).lines[1] == "1 of 2 specs are duplicate builds"
     assert "--json takes one --stack" in fail(*command, "--json", code=2, catalog=ml)
@@ -152,11 +152,11 @@ def rebuilds(template: Path, tmp_path: Path) -> Path:
 
 
 def test_causes_are_grouped_by_keys(rebuilds: Path) -> None:
-    """One line per package or other keys, with a bar, or in JSON a point, for each revision."""
+    """One line per package or other keys, with a point for each revision in JSON."""
     by_kind = cachelog("causes", "--by", "kind,package", "--since", "2025-01-07", catalog=rebuilds)
     assert by_kind.lines[1:] == [
-        "specs  reached  revisions  through time  kind, package",
-        "    3        3          1  █             version, zlib",
+        "specs  reached  revisions  kind, package",
+        "    3        3          1  version, zlib",
     ]
     none = cachelog("causes", "--series", "other", catalog=rebuilds)
     assert none.lines[-1] == "Nothing is known to have caused a replacement."

@@ -1,5 +1,7 @@
 """``cachelog why`` and ``cachelog diff --coverage``: causes, paths and cells."""
 
+import re
+
 import pytest
 
 from tests.model.cells import coverage
@@ -35,9 +37,9 @@ def test_default_is_the_last_change(world: World, line: str) -> None:
 def test_removed_and_added_specs_have_reasons(world: World) -> None:
     """A replaced spec has its replacement; one without a counterpart, the reason alone."""
     (before, _) = EXPECTED.starts[APP]
-    assert f"replaced by {APP}" in run_in(world, "why", *REFS, f"/{before}").out
-    assert "added: returned" in run_in(world, "why", *REFS, "new").out
-    assert "removed: package gone" in run_in(world, "why", *REFS, "old").out
+    assert f"app {before[:7]} → {APP[:7]}" in run_in(world, "why", *REFS, f"/{before}").out
+    assert re.search(r"^  \+ .*: returned$", run_in(world, "why", *REFS, "new").out, re.M)
+    assert re.search("^  - .*: package gone$", run_in(world, "why", *REFS, "old").out, re.M)
     unchanged = run_in(world, "why", "develop", "develop", "app")
     assert unchanged.lines[1:] == ["nothing changed"]
     error = fail("why", "develop", catalog=world.catalog.location)  # the name of a package
@@ -49,11 +51,12 @@ def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     """Lost and gained cells, and the nearest specs of a lost one; ``--stack`` restricts them."""
     cells = coverage(BASE, HEAD, ["stack", "target"])
     result = succeed_in(world, "diff", *REFS, "--coverage", "stack,target")
-    lines = [line[2:] for line in result.lines if line[:3] in ("  -", "  +")]
+    lost_and_gained = [line[2:] for line in result.lines if line[:3] in ("  -", "  +")]
+    lines = [line.partition(":")[0] for line in lost_and_gained]
     expected = [f"{'-' if cell.is_lost else '+'} {' '.join(cell.cell.values)}" for cell in cells]
     assert lines == expected
-    nearest = [line.split()[1] for line in result.lines if line.strip().startswith("nearest:")]
-    assert nearest == [cell.nearest[0] for cell in cells if cell.nearest]
+    nearest = re.findall(": nearest (\\w+) ", "\n".join(lost_and_gained))
+    assert nearest == [cell.nearest[0][:7] for cell in cells if cell.nearest]
     lost = sum(cell.is_lost for cell in cells)
     assert result.lines[-1] == (f"{lost} lost, {len(cells) - lost} gained (package, stack, target)")
     assert run_in(world, "diff", *REFS, "--coverage", "", "--exit-code").code == 1

@@ -1,7 +1,4 @@
-"""Changes between two revisions and their causes, as lines of text and as JSON documents.
-
-docs/json.md describes the documents.
-"""
+"""Changes between two sides or two specs, their causes, and the commits that explain these."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,103 +10,60 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, open_sides
-from server.terminal.documents import Question, side_name
-from server.terminal.printing import styles
-from server.terminal.printing.commits import PAIRED, CatalogComparison, commit_lines, recipes_line
-from server.terminal.printing.layout import Style, TableColumn, number, table, wrapped
-from snapshots.changes.causes import Causes
+from server.terminal.documents import Question, print_answer, side_name
+from server.terminal.printing import text
+from server.terminal.printing.text import SIGNS, TableColumn, number, table, wrapped
+from snapshots.arrays import Rows
+from snapshots.catalog.library import Library
+from snapshots.changes import spec_pairs
+from snapshots.changes.causes import Causes, CauseStep
 from snapshots.changes.coverage import CoverageChange, CoverageChangeKind, CoverageChanges
 from snapshots.changes.diff import SpecChange, SpecChangeKind, SpecChanges
+from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChangeKind
-from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title, counts_by_outcome
+from snapshots.changes.vocabulary import (
+    PACKAGE_KINDS,
+    arrow,
+    cause_title,
+    counts_by_outcome,
+    difference_phrase,
+)
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
-from snapshots.models import CauseKind, Spec
+from snapshots.models import CauseKind, FileInfo, SideInfo, Spec
 from snapshots.notes.changelog import ComparisonFilter
+from snapshots.notes.sections import CommitEntry
+from snapshots.recipes.commits import Recipes, RecipesOrigin
+from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title
-from snapshots.spack.names import ROOT_STACK, natural_key
-from snapshots.texts import counted, in_words, short_hash, single_value
+from snapshots.side_comparisons import SideComparison
+from snapshots.spack.names import natural_key
+from snapshots.texts import (
+    counted,
+    few,
+    in_words,
+    short_digest,
+    short_hash,
+    single_value,
+    versioned,
+)
 
-# -- changes with their reasons
+CatalogComparison = SideComparison[SideInfo, Library]
+"""A comparison of sides that a command reads from a catalog."""
 
+PAIRED = (SpecChangeReason.REBUILT, SpecChangeReason.REPLACES)
+"""The reasons of added specs that have a counterpart."""
 
+_SHOWN_BY_FACTS = {CauseKind.VERSION, CauseKind.VARIANTS, CauseKind.COMPILER, CauseKind.TARGET}
+"""Kinds of causes in the spec itself that its differences already say."""
+
+_INDENT = " " * 6
 _MAX_MATCHES = 3
-"""Maximum number of hashes that the error for an ambiguous prefix lists."""
-
-
-class ReportedChange(msgspec.Struct, frozen=True):
-    """A changed hash with its reason, counterpart and main cause.
-
-    ``before`` and ``after`` are its rows in base and head or, where a side lacks it, the row of the
-    spec that it replaced or that replaced it. ``cause`` is the number of the main cause; None if
-    there is no counterpart. ``why_ambiguous`` states what is unknown if only the hashes decided
-    between several counterparts.
-    """
-
-    change: SpecChange
-    reason: SpecChangeReason
-    before: int
-    after: int
-    cause: int | None
-    why_ambiguous: str | None
-
-
-def question_of(comparison: CatalogComparison, name: str, **variables: Any) -> Question:
-    """Return the document of a name about a comparison, with further variables."""
-    only = comparison.only or ComparisonFilter()
-    sides = comparison.base, comparison.head
-    named = dict(zip(("base", "head"), map(side_name, sides), strict=True))
-    return Question(name, named | msgspec.structs.asdict(only) | variables, sides)
-
-
-def _reported_once(comparison: CatalogComparison, changes: SpecChanges) -> list[ReportedChange]:
-    """Return some changes; of two hashes that replaced each other, the added one."""
-    why = comparison.explanation
-    changes = why.pairs_once(changes)
-    counterparts = why.counterpart_rows(changes)
-    columns = (
-        changes,
-        (REASONS[code] for code in why.reasons(changes, comparison.returned).tolist()),
-        np.where(changes.before < 0, counterparts, changes.before).tolist(),
-        np.where(changes.after < 0, counterparts, changes.after).tolist(),
-        (None if cause < 0 else cause for cause in why.main_causes(changes).tolist()),
-        why.why_ambiguous(changes),
-    )
-    return list(starmap(ReportedChange, zip(*columns, strict=True)))
-
-
-def changes_of_hash(comparison: CatalogComparison, text: str) -> SpecChanges:
-    """Return the change of the hash that begins with a prefix, with or without its slash.
-
-    Raises InvalidArgument if no changed hash begins with it, and AmbiguousHash if several do.
-    """
-    prefix, specs = text.removeprefix("/").lower(), comparison.changes.specs
-    places = [place for place, change in enumerate(specs) if change.hash.startswith(prefix)]
-    if not places:
-        reason = f"no changed spec has a hash that begins with {prefix!r}"
-        raise InvalidArgument("HASH", reason)
-    if len(places) > 1:
-        named = {specs[place].hash: specs[place].name for place in places[:_MAX_MATCHES]}
-        raise AmbiguousHash(prefix, named, len(places))
-    return specs.take(np.array(places, np.int32))
-
-
-def _own(comparison: CatalogComparison, reported: ReportedChange) -> Spec:
-    """Return the spec of the hash itself, with its facts in head if head has it."""
-    whole = comparison.whole
-    if reported.change.after is not None:
-        return whole.head.spec(reported.after)
-    return whole.base.spec(reported.before)
-
-
-def _pair(comparison: CatalogComparison, reported: ReportedChange) -> tuple[Spec, Spec]:
-    """Return the specs before and after a change that has a counterpart."""
-    whole = comparison.whole
-    return whole.base.spec(reported.before), whole.head.spec(reported.after)
+_MAX_NAMED = 5
 
 
 def compare(
@@ -132,19 +86,71 @@ def compare(
     return opened, compared
 
 
-# -- changes of specs, as lines
+def question_of(comparison: CatalogComparison, name: str, **variables: Any) -> Question:
+    """Return the document of a name about a comparison, with further variables."""
+    only = comparison.only or ComparisonFilter()
+    sides = comparison.base, comparison.head
+    named = dict(zip(("base", "head"), map(side_name, sides), strict=True))
+    return Question(name, named | msgspec.structs.asdict(only) | variables, sides)
 
 
-SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
-    SpecChangeKind.ADDED: ("+", styles.added),
-    SpecChangeKind.REMOVED: ("-", styles.removed),
-    SpecChangeKind.CHANGED: ("≠", styles.changed),
-}
-"""The sign and the style of each kind of change."""
+def changes_of_hash(comparison: CatalogComparison, prefix: str) -> SpecChanges:
+    """Return the change of the hash that begins with a prefix, with or without its slash.
 
-_SHOWN_BY_FACTS = {CauseKind.VERSION, CauseKind.VARIANTS, CauseKind.COMPILER, CauseKind.TARGET}
-_PAIR_SIGN = "~"
-_INDENT = " " * 8
+    Raises InvalidArgument if no changed hash begins with it, and AmbiguousHash if several do.
+    """
+    prefix, specs = prefix.removeprefix("/").lower(), comparison.changes.specs
+    places = [place for place, change in enumerate(specs) if change.hash.startswith(prefix)]
+    if not places:
+        reason = f"no changed spec has a hash that begins with {prefix!r}"
+        raise InvalidArgument("HASH", reason)
+    if len(places) > 1:
+        named = {specs[place].hash: specs[place].name for place in places[:_MAX_MATCHES]}
+        raise AmbiguousHash(prefix, named, len(places))
+    return specs.take(np.array(places, np.int32))
+
+
+# -- changes of specs
+
+
+class ReportedChange(msgspec.Struct, frozen=True):
+    """A changed hash with its reason, counterpart and main cause.
+
+    ``before`` and ``after`` are its rows in base and head or, where a side lacks it, the row of the
+    spec that it replaced or that replaced it. ``cause`` is the number of the main cause; None if
+    there is no counterpart. ``why_ambiguous`` states what is unknown if only the hashes decided
+    between several counterparts.
+    """
+
+    change: SpecChange
+    reason: SpecChangeReason
+    before: int
+    after: int
+    cause: int | None
+    why_ambiguous: str | None
+
+    def specs(self, comparison: CatalogComparison) -> tuple[Spec | None, Spec | None]:
+        """Return the specs before and after; None for a side that has neither."""
+        whole = comparison.whole
+        rows = (whole.base, self.before), (whole.head, self.after)
+        before, after = (frame.spec(row) if row >= 0 else None for frame, row in rows)
+        return before, after
+
+
+def reported(comparison: CatalogComparison, changes: SpecChanges) -> list[ReportedChange]:
+    """Return some changes; of two hashes that replaced each other, the added one."""
+    why = comparison.explanation
+    changes = why.pairs_once(changes)
+    counterparts = why.counterpart_rows(changes)
+    columns = (
+        changes,
+        (REASONS[code] for code in why.reasons(changes, comparison.returned).tolist()),
+        np.where(changes.before < 0, counterparts, changes.before).tolist(),
+        np.where(changes.after < 0, counterparts, changes.after).tolist(),
+        (None if cause < 0 else cause for cause in why.main_causes(changes).tolist()),
+        why.why_ambiguous(changes),
+    )
+    return list(starmap(ReportedChange, zip(*columns, strict=True)))
 
 
 def title_lines(comparison: CatalogComparison) -> list[str]:
@@ -158,70 +164,39 @@ def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[s
     A stack that came or went is one line before them, and its specs are not listed one by one.
     """
     yield from title_lines(comparison)
-    yield from _stack_lines(comparison)
+    for stack in comparison.changes.stacks:
+        if stack.kind is not StackChangeKind.CHANGED:
+            sign, style = SIGNS[SpecChangeKind[stack.kind.name]]
+            specs = counted(stack.num_specs_before + stack.num_specs_after, "spec")
+            yield style(f"{sign} stack {stack.name}: {specs}")
     packages = {change.name: change for change in comparison.changes.packages}
-    in_order = sorted(
-        _reported_once(comparison, comparison.changes.specs),
-        key=lambda reported: (natural_key(reported.change.name), reported.change.hash),
-    )
-    for name, inside in groupby(in_order, key=lambda reported: reported.change.name):
-        shown = [*inside]
-        headline = f"{styles.name(name)}: {package_headline(packages[name])}"
-        yield from wrapped(f"{headline} ({_counted(shown)})", _INDENT)
-        if not stat:
-            for reported in shown:
-                if reported.reason in _OF_STACKS:
-                    continue
-                lines = _pair_lines if reported.reason in PAIRED else _spec_lines
-                yield from lines(comparison, reported)
-    yield from wrapped(_totals(comparison))
+    changes = reported(comparison, comparison.changes.specs)
+    changes.sort(key=lambda each: (natural_key(each.change.name), each.change.hash))
+    for name, inside in groupby(changes, key=lambda each: each.change.name):
+        of_package = [*inside]
+        headline = f"{text.name(name)}: {package_headline(packages[name])}"
+        yield from wrapped(f"{headline} ({_outcomes(of_package)})", _INDENT)
+        for each in () if stat else of_package:
+            if each.reason not in (SpecChangeReason.NEW_STACK, SpecChangeReason.STACK_GONE):
+                yield from _change_lines(comparison, each)
+    yield from wrapped(_outcomes(changes) or "no spec was added, removed or changed")
 
 
-_OF_STACKS = {SpecChangeReason.NEW_STACK, SpecChangeReason.STACK_GONE}
-
-
-def _stack_lines(comparison: CatalogComparison) -> Iterator[str]:
-    """Yield a line for each stack that was added or removed, with its number of specs."""
-    for change in comparison.changes.stacks:
-        if change.kind is not StackChangeKind.CHANGED:
-            sign, style = SIGNS[SpecChangeKind[change.kind.name]]
-            specs = counted(change.num_specs_before + change.num_specs_after, "spec")
-            yield style(f"{sign} stack {change.name}: {specs}")
-
-
-def _totals(comparison: CatalogComparison) -> str:
+def _outcomes(changes: Iterable[ReportedChange]) -> str:
     """Return the numbers of specs by what became of them; a pair of counterparts counts once."""
-    specs = comparison.changes.specs
-    added, removed, changed = map(specs.count, SpecChangeKind)
-    rebuilt, replaced = map(comparison.count, PAIRED)
-    text = _outcomes(added, removed, changed, rebuilt, replaced)
-    return text or "no spec was added, removed or changed"
-
-
-def _outcomes(added: int, removed: int, changed: int, rebuilt: int, replaced: int) -> str:
-    outcomes = counts_by_outcome(
-        added=added, removed=removed, changed=changed, rebuilt=rebuilt, replaced=replaced
-    )
-    return ", ".join(f"{count:,} {text}" for count, text in outcomes if count)
-
-
-def _counted(changes: Iterable[ReportedChange]) -> str:
-    """Return the numbers of a package's specs by what became of them."""
-    reasons, kinds = Counter[SpecChangeReason](), Counter[SpecChangeKind]()
-    for reported in changes:
-        if reported.reason in PAIRED:
-            reasons[reported.reason] += 1
-        else:
-            kinds[reported.change.kind] += 1
+    reasons = Counter(each.reason for each in changes)
+    kinds = Counter[SpecChangeKind]()
+    for each in changes:
+        kinds[each.change.kind] += 1
     rebuilt, replaced = (reasons[reason] for reason in PAIRED)
-    pairs = rebuilt + replaced
-    return _outcomes(
-        kinds[SpecChangeKind.ADDED] + pairs,
-        kinds[SpecChangeKind.REMOVED] + pairs,
-        kinds[SpecChangeKind.CHANGED],
-        rebuilt,
-        replaced,
+    outcomes = counts_by_outcome(
+        added=kinds[SpecChangeKind.ADDED],
+        removed=kinds[SpecChangeKind.REMOVED] + rebuilt + replaced,
+        changed=kinds[SpecChangeKind.CHANGED],
+        rebuilt=rebuilt,
+        replaced=replaced,
     )
+    return ", ".join(f"{count:,} {word}" for count, word in outcomes if count)
 
 
 def package_headline(change: PackageChange) -> str:
@@ -232,64 +207,51 @@ def package_headline(change: PackageChange) -> str:
     return kind
 
 
-def _pair_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
-    before, after = _pair(comparison, reported)
-    hashes = f"{short_hash(before.hash)} → {short_hash(after.hash)}"
-    text = f"  {_PAIR_SIGN} {hashes} {pair_text(before, after)}{_cause_text(comparison, reported)}"
-    yield from map(styles.changed, wrapped(text, _INDENT))
-    yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
-
-
-def _cause_text(comparison: CatalogComparison, reported: ReportedChange) -> str:
-    """Return the main cause of a spec in parentheses; nothing if its own facts show the cause."""
-    if reported.cause is None:
-        return ""
-    cause = comparison.explanation.causes.name_of(reported.cause)
-    is_shown = cause.package == reported.change.name and cause.kind in _SHOWN_BY_FACTS
-    return "" if is_shown else f" ({cause_title(cause)})"
-
-
-def _spec_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
-    change = reported.change
-    spec = _own(comparison, reported)
-    sign, style = SIGNS[change.kind]
-    for line in wrapped(f"  {sign} {change.hash} {spec.short}", _INDENT):
-        yield style(line)
-    if change.kind is SpecChangeKind.CHANGED:
-        for field in comparison.changes.field_changes(change):
+def _change_lines(comparison: CatalogComparison, each: ReportedChange) -> Iterator[str]:
+    """Yield a change in a line: the hashes, what differs, and the cause; or the reason."""
+    before, after = each.specs(comparison)
+    sign, style = SIGNS[each.change.kind]
+    if each.reason in PAIRED and before and after:
+        sign, style = "~", text.changed
+        what = f"{_arrow(map(short_hash, (before.hash, after.hash)))} {pair_text(before, after)}"
+        cause = None if each.cause is None else comparison.explanation.causes.name_of(each.cause)
+        if cause and (cause.package != after.name or cause.kind not in _SHOWN_BY_FACTS):
+            what += f" ({cause_title(cause)})"
+    else:
+        spec = before if after is None or each.change.after is None else after
+        assert spec is not None  # noqa: S101 - a side has the changed hash
+        reason = in_words(each.reason.value)
+        if each.reason is SpecChangeReason.REPLACED and after is not None:
+            reason += f" by {short_hash(after.hash)}"
+        what = f"{short_hash(spec.hash)} {spec.short}: {reason}"
+    yield from map(style, wrapped(f"  {sign} {what}", _INDENT))
+    if each.change.kind is SpecChangeKind.CHANGED:
+        for field in comparison.changes.field_changes(each.change):
             yield from wrapped(f"      {field_text(field)}", _INDENT)
-        return
-    text = in_words(reported.reason.value)
-    if reported.reason is SpecChangeReason.REPLACED:
-        text += f" by {short_hash(_pair(comparison, reported)[1].hash)}"
-    yield styles.quiet(f"      {text}")
-    yield from map(styles.quiet, _ambiguity_lines(reported, "      "))
+    if each.why_ambiguous:
+        yield from map(text.quiet, wrapped(f"      {each.why_ambiguous}"))
 
 
 def pair_text(before: Spec, after: Spec) -> str:
     """Return the differences of a spec from the one it replaced: version and other facts."""
-    parts = [f"{after.name}@{_arrow(before.version, after.version)}"]
+    parts = [f"{after.name}@{_arrow(dict.fromkeys((before.version, after.version)))}"]
     off, on = _only_in(before.variants, after.variants), _only_in(after.variants, before.variants)
     if off or on:
-        parts.append(_arrow(" ".join(off) or "nothing", " ".join(on) or "nothing"))
+        parts.append(arrow(" ".join(off) or "nothing", " ".join(on) or "nothing"))
     if before.compiler != after.compiler:
-        parts.append(f"%{_arrow(before.compiler or 'none', after.compiler or 'none')}")
-    old, new = ((spec.platform, spec.operating_system, spec.target) for spec in (before, after))
+        parts.append(f"%{arrow(before.compiler or 'none', after.compiler or 'none')}")
+    old, new = ("-".join((it.platform, it.operating_system, it.target)) for it in (before, after))
     if old != new:
-        parts.append(f"arch={_arrow('-'.join(old), '-'.join(new))}")
+        parts.append(f"arch={arrow(old, new)}")
     if before.namespace != after.namespace and before.namespace and after.namespace:
-        parts.append(f"namespace={_arrow(before.namespace, after.namespace)}")
+        parts.append(f"namespace={arrow(before.namespace, after.namespace)}")
     return " ".join(parts)
-
-
-def _arrow(before: str, after: str) -> str:
-    return after if before == after else f"{before} → {after}"
 
 
 def field_text(change: FieldChange) -> str:
     """Return a changed fact; of a list, the items added and removed."""
     before, after = change.before, change.after
-    if not isinstance(before, (list, tuple)):
+    if not isinstance(before, list | tuple):
         return f"{change.path}: {single_value(before)} -> {single_value(after)}"
     items = [f"+{_quoted(item)}" for item in _only_in(after, before)]
     items += [f"-{_quoted(item)}" for item in _only_in(before, after)]
@@ -305,7 +267,23 @@ def _quoted(item: str) -> str:
     return f"'{item}'" if item.startswith(("+", "-", "~")) or " " in item else item
 
 
-# -- coverage, as lines
+def _arrow(texts: Iterable[str]) -> str:
+    return " → ".join(texts)
+
+
+def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
+    """Yield the hashes whose binaries were replaced, with both checksums, and their number."""
+    replaced = comparison.changes.binaries_replaced
+    yield from title_lines(comparison)
+    for each in replaced:
+        before, after = replaced.base.spec(each.before or 0), replaced.head.spec(each.after or 0)
+        checksums = _arrow(map(str, (before.checksum, after.checksum)))
+        line = f"≠ {each.name} {short_hash(each.hash)}: {checksums}"
+        yield from map(text.changed, wrapped(line, _INDENT))
+    yield f"{counted(len(replaced), 'binary')} replaced under the same hash"
+
+
+# -- coverage
 
 
 def coverage_lines(comparison: CatalogComparison, cells: CoverageChanges) -> Iterator[str]:
@@ -313,53 +291,64 @@ def coverage_lines(comparison: CatalogComparison, cells: CoverageChanges) -> Ite
     yield from title_lines(comparison)
     yield from coverage_cell_lines(cells)
     counts = ", ".join(f"{cells.count(kind):,} {kind.value}" for kind in CoverageChangeKind)
-    dimensions = ", ".join(
-        ["package", *(in_words(dimension.value) for dimension in cells.dimensions)]
-    )
-    yield f"{counts} ({dimensions})"
+    yield f"{counts} ({', '.join(['package', *(in_words(it.value) for it in cells.dimensions)])})"
 
 
 def coverage_cell_lines(cells: CoverageChanges) -> Iterator[str]:
-    """Yield the cells by package, and below a lost one the nearest remaining spec."""
+    """Yield the cells by package, a lost one with the nearest remaining spec."""
     for package, inside in groupby(cells, key=attrgetter("package")):
-        yield styles.name(package)
+        yield text.name(package)
         for cell in inside:
             is_lost = cell.kind is CoverageChangeKind.LOST
             sign, style = SIGNS[SpecChangeKind.REMOVED if is_lost else SpecChangeKind.ADDED]
-            text = f"  {sign} {' '.join(cell.values) or package}"
-            yield from map(style, wrapped(text, _INDENT))
-            if is_lost:
-                yield from map(styles.quiet, wrapped(_nearest(cells, cell), _INDENT))
+            values = " ".join(cell.values) or package
+            nearest = f": {_nearest(cells, cell)}" if is_lost else ""
+            yield from map(style, wrapped(f"  {sign} {values}{nearest}", _INDENT))
 
 
 def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
     if not cell.nearest:
-        return "      no spec of it is left"
+        return "no spec of it is left"
     spec = cells.head.spec(cell.nearest[0])
-    stacks = [stack for stack in spec.stacks if stack != ROOT_STACK]
-    where = f" (stacks: {' '.join(stacks)})" if stacks else ""
-    return f"      nearest: {spec.hash} {spec.short}{where}"
+    return f"nearest {short_hash(spec.hash)} {spec.short}"
 
 
-# -- causes, as lines
+# -- causes and commits
+
+_LEVELS = {
+    CommitLevel.OWN_RECIPE: "",
+    CommitLevel.DEPENDENT: "perhaps by a dependent: ",
+    CommitLevel.STACK: "perhaps by a stack: ",
+    CommitLevel.SPACK: "perhaps by another Spack: ",
+}
+_WAYS = {
+    RecipesOrigin.GIVEN: "as specified",
+    RecipesOrigin.REF: "by its ref",
+    RecipesOrigin.DATE: "by date",
+}
 
 
-_BELOW_CAUSE = " " * 6
-_MAX_TOGETHER = 5
-"""Maximum number of causes listed that occur together with another."""
+def why_lines(comparison: CatalogComparison, *, all_commits: bool) -> Iterator[str]:
+    """Yield the causes, and which facts the sources do not state."""
+    yield from title_lines(comparison)
+    yield from cause_lines(comparison, all_commits=all_commits)
+    if unknown := comparison.explanation.why_unknown:
+        yield from wrapped(f"Some causes cannot be known: {unknown}.")
 
 
-def rebuilds_lines(comparison: CatalogComparison, *, all_commits: bool = False) -> Iterator[str]:
+def cause_lines(comparison: CatalogComparison, *, all_commits: bool = False) -> Iterator[str]:
     """Yield the number of specs that were rebuilt or replaced, and a table of the causes.
 
     For each cause, the table shows of how many specs it is the main cause and how many it reached.
     If the commits are known, it also shows the first one that explains the cause, or all of them
     with ``all_commits``.
     """
-    if line := recipes_line(comparison):
-        yield from wrapped(line)
+    recipes = comparison.recipes
+    if recipes.attribution is not None:
+        sides = [it for it in (recipes.base, recipes.head) if it is not None]
+        yield from wrapped(f"recipes: {' -> '.join(map(recipes_text, sides))}")
     elif all_commits:
-        yield from wrapped(f"no commits: {comparison.recipes.why_unknown}")
+        yield from wrapped(f"no commits: {recipes.why_unknown}")
     rebuilt, replaced = map(comparison.count, PAIRED)
     yield from wrapped(
         f"{counted(rebuilt + replaced, 'spec')} replaced another: "
@@ -367,101 +356,223 @@ def rebuilds_lines(comparison: CatalogComparison, *, all_commits: bool = False) 
     )
     causes = comparison.explanation.causes
     rows = list(comparison.causes_in_scope.values())
-    if not rows:
-        return
     columns = [
         number("specs", 0, attrgetter("num_specs")),
         number("reached", 1, attrgetter("num_involved")),
-        TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), styles.name),
+        TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), text.name),
     ]
-    head, *lines = table(rows, columns)
-    yield head
-    for row, line in zip(rows, lines, strict=True):
+    lines = list(table(rows, columns)) if rows else []
+    yield from lines[:1]
+    for row, line in zip(rows, lines[1:], strict=True):
         yield line
-        yield from commit_lines(comparison.recipes, row.number, _BELOW_CAUSE, all_=all_commits)
+        yield from commit_lines(recipes, row.number, _INDENT, is_whole=all_commits)
 
 
 def _cause_and_others(causes: Causes, number: int) -> str:
     """Return a cause, followed in parentheses by those that occur together with it."""
-    text = cause_title(causes.name_of(number))
-    if together := causes.together_with(number):
-        others = [cause_title(causes.name_of(other)) for other in together[:_MAX_TOGETHER]]
-        more = causes.num_together(number) - len(others)
-        text += f" (together with {', '.join(others)}{f' and {more:,} more' if more else ''})"
-    return text
+    cause = cause_title(causes.name_of(number))
+    together = [cause_title(causes.name_of(other)) for other in causes.together_with(number)]
+    more = causes.num_together(number) - len(together)
+    names = few([*together, *[""] * more], _MAX_NAMED)
+    return f"{cause} (together with {names})" if together else cause
 
 
-def why_lines(comparison: CatalogComparison, *, all_commits: bool) -> Iterator[str]:
-    """Yield the causes, and which facts the sources do not state."""
-    yield from title_lines(comparison)
-    yield from rebuilds_lines(comparison, all_commits=all_commits)
-    if unknown := comparison.explanation.why_unknown:
-        yield from wrapped(f"Some causes cannot be known: {unknown}.")
+def commit_lines(
+    recipes: RecipesChange, cause: int, indent: str, *, is_whole: bool = False
+) -> Iterator[str]:
+    """Yield the first commit that explains a cause, or all; or a remark that none does."""
+    attribution = recipes.attribution
+    if attribution is None:
+        return
+    commits = attribution.of_cause(cause)
+    if attribution.is_external(cause):
+        yield text.quiet(f"{indent}outside the cache: the machine changed")
+    elif not commits:
+        yield text.quiet(f"{indent}no commit of the recipes explains it")
+    for commit in commits if is_whole else commits[:1]:
+        more = "" if is_whole or len(commits) == 1 else f" and {len(commits) - 1:,} more"
+        line = f"{indent}{_commit_text(commit)}{more}"
+        yield from map(text.quiet, wrapped(line, indent + "  "))
+        if is_whole:
+            entry = CommitEntry.of(commit, recipes.links)
+            urls = entry.pull_request_url or entry.url, entry.spack and entry.spack.url
+            yield from (text.quiet(f"{indent}  {url}") for url in urls if url)
 
 
-def stories_lines(comparison: CatalogComparison, changes: SpecChanges) -> Iterator[str]:
-    """Yield a full explanation of each change."""
+def _commit_text(explaining: CauseCommit) -> str:
+    commit = explaining.commit
+    spack = commit.spack if explaining.level is CommitLevel.SPACK else None
+    parts = [f"{_LEVELS[explaining.level]}{'dropped: ' if explaining.taken_back else ''}"]
+    parts += [f"{short_digest(commit.oid)} {commit.subject}"]
+    if spack is not None and spack.before and spack.after:
+        parts.append(f" (Spack {short_digest(spack.before)} -> {short_digest(spack.after)})")
+    if commit.is_sweeping:
+        parts.append(f" (touches {len(commit.packages):,} packages)")
+    return "".join(parts)
+
+
+def recipes_text(recipes: Recipes) -> str:
+    """Return the commit of some recipes, and how it was found."""
+    return f"{short_digest(recipes.commit)} ({_WAYS[recipes.found_by]})"
+
+
+def story_lines(comparison: CatalogComparison, changes: SpecChanges) -> Iterator[str]:
+    """Yield each change with its main cause, the path to it, and the other causes."""
     yield from title_lines(comparison)
     if not len(changes):
         yield "nothing changed"
-    for reported in _reported_once(comparison, changes):
-        yield from _story_lines(comparison, reported)
+    for each in reported(comparison, changes):
+        yield from _story_lines(comparison, each)
 
 
-def _story_lines(comparison: CatalogComparison, reported: ReportedChange) -> Iterator[str]:
-    own = _own(comparison, reported)
-    yield from wrapped(f"{styles.digest(own.hash)} {own.short}")
-    if reported.cause is None:
-        yield f"  {reported.change.kind.value}: {in_words(reported.reason.value)}"
-        yield from _ambiguity_lines(reported, "  ")
+def _story_lines(comparison: CatalogComparison, each: ReportedChange) -> Iterator[str]:
+    yield from _change_lines(comparison, msgspec.structs.replace(each, cause=None))
+    if each.cause is None:
         return
-    before, after = _pair(comparison, reported)
-    is_removed = reported.reason is SpecChangeReason.REPLACED
-    verb, other = ("replaced by", after) if is_removed else ("replaced", before)
-    yield from wrapped(f"  {verb} {other.hash}: {pair_text(before, after)}")
-    yield from _ambiguity_lines(reported, "  ")
     why, causes = comparison.explanation, comparison.explanation.causes
-    main = cause_title(causes.name_of(reported.cause))
-    yield from wrapped(f"  main cause: {styles.name(main)}")
-    if unknown := causes.why_unknown(reported.cause):
-        yield from wrapped(f"    {unknown}")
-    yield from commit_lines(comparison.recipes, reported.cause, "    ", all_=True)
-    path = causes.path(reported.after)
+    yield from wrapped(f"    main cause: {text.name(cause_title(causes.name_of(each.cause)))}")
+    if unknown := causes.why_unknown(each.cause):
+        yield from wrapped(f"      {unknown}")
+    yield from commit_lines(comparison.recipes, each.cause, _INDENT, is_whole=True)
+    path = causes.path(each.after)
     for depth, step in enumerate(path if len(path) > 1 else ()):
-        nodes = (why.base, step.base_node), (why.head, step.head_node)
-        hashes = [_hash_at(side, node) for side, node in nodes if node is not None]
-        arrow = styles.digest(" → ".join(map(short_hash, hashes)))
-        yield f"    {'  ' * depth}{'↳ ' if depth else ''}{step.name} {arrow}"
-    involved = causes.involved_in(np.array([reported.after], np.int32)).numbers.tolist()
-    others = [number for number in involved if number != reported.cause]
+        hashes = text.digest(_arrow(map(short_hash, _hashes(why, step))))
+        yield f"      {'  ' * depth}{'↳ ' if depth else ''}{step.name} {hashes}"
+    involved = causes.involved_in(np.array([each.after], np.int32)).numbers.tolist()
+    others = [cause_title(causes.name_of(it)) for it in involved if it != each.cause]
     if others:
-        yield f"  also reached by: {counted(len(others), 'cause')}"
-        for other in others:
-            yield from wrapped(f"    {cause_title(causes.name_of(other))}")
+        yield from wrapped(f"    also reached by: {', '.join(others)}", _INDENT)
 
 
-def _ambiguity_lines(reported: ReportedChange, indent: str) -> Iterator[str]:
-    """Yield the reason why a counterpart is ambiguous, if it is."""
-    if reported.why_ambiguous is not None:
-        yield from wrapped(f"{indent}{reported.why_ambiguous}")
+def _hashes(why: Explanation, step: CauseStep) -> Iterator[str]:
+    """Yield the hashes of a step in base and head, where it has one."""
+    for side, node in ((why.base, step.base_node), (why.head, step.head_node)):
+        if node is not None:
+            frame, row = side.at(node)
+            yield frame.hashes.at(row)
 
 
-def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
-    """Yield the hashes whose binaries were replaced, with both checksums, and their number."""
-    replaced = comparison.changes.binaries_replaced
-    yield from title_lines(comparison)
-    for change, before, after in _checksums(replaced):
-        text = f"≠ {change.name} {change.hash}: {before} → {after}"
-        yield from map(styles.changed, wrapped(text, _INDENT))
-    yield f"{counted(len(replaced), 'binary')} replaced under the same hash"
+def rebuilds(comparison: CatalogComparison, rows: Rows | None) -> list[int]:
+    """Return the main causes of the rebuilds of some rows of head, or of all; most first."""
+    counts = comparison.explanation.causes.counted(rows)
+    return [count.number for count in counts if count.num_specs]
 
 
-def _checksums(changes: SpecChanges) -> Iterator[tuple[SpecChange, str | None, str | None]]:
-    for change in changes:
-        before, after = changes.base.spec(change.before or 0), changes.head.spec(change.after or 0)
-        yield change, before.checksum, after.checksum
+# -- two specs
+
+_Place = tuple[SideInfo, int]
+"""A side, and the row of a spec."""
 
 
-def _hash_at(side: Side, node: int) -> str:
-    frame, row = side.at(node)
-    return frame.hashes.at(row)
+def print_specs(opened: OpenedCatalog, base: str, head: str) -> bool:
+    """Compare the specs of two hashes or prefixes, each after a slash, in the newest revision.
+
+    Returns whether their hashes differ. Raises what ``OpenedCatalog.hash_history`` and ``row_of``
+    raise.
+    """
+    before, after = map(opened.hash_history, (base, head))
+    places = ((of.newest, opened.row_of(of.newest, of.hash)) for of in (before, after))
+    return _print_pair(opened, *places)
+
+
+def print_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> bool:
+    """Compare the spec that a query matches on each of the two sides that texts name.
+
+    If several match in a lock file, its roots take precedence. Returns whether their hashes differ.
+    Raises what ``open_sides`` and ``Library.matching`` raise, and InvalidArgument if not exactly
+    one spec of a side matches.
+    """
+    opened, sides = open_sides(location, texts)
+    places: list[_Place] = []
+    for info in sides:
+        hashes = opened.frame(info).hashes
+        rows = np.flatnonzero(opened.library.matching(info, query)).tolist()
+        if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
+            rows = [row for row in rows if hashes.at(row) in info.roots] or rows
+        if len(rows) != 1:
+            named = few([f"/{short_hash(hashes.at(row))}" for row in rows], _MAX_NAMED)
+            found = f"{len(rows):,} such specs: {named}" if rows else "no such spec"
+            raise InvalidArgument("--spec", f"{title(info)} has {found}")
+        places.append((info, rows[0]))
+    return _print_pair(opened, *places)
+
+
+def _print_pair(opened: OpenedCatalog, base: _Place, head: _Place) -> bool:
+    """Print the differences of two specs, and of their dependencies."""
+    sides = [
+        Side(opened.frame(info), opened.library.dependencies.get(info.content))
+        for info, _ in (base, head)
+    ]
+    pair = spec_pairs.SpecPair(sides[0], base[1], sides[1], head[1])
+    infos = base[0], head[0]
+
+    def lines() -> Iterator[str]:
+        for (info, row), side in zip((base, head), sides, strict=True):
+            spec = side.frame.spec(row)
+            hash_ = text.digest(f"/{spec.hash}")
+            yield from wrapped(f"{hash_} {versioned(spec.name, spec.version)} in {title(info)}")
+        yield from _pair_lines(pair)
+
+    hashes = dict(zip(("base", "head"), pair.hashes, strict=True))
+    refs = dict(zip(("baseRef", "headRef"), map(side_name, infos), strict=True))
+    print_answer(opened, Question("SpecPair", hashes | refs, infos), lines())
+    return pair.hashes[0] != pair.hashes[1]
+
+
+def _pair_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
+    if pair.hashes[0] == pair.hashes[1]:
+        yield from ("", "Both are the same spec: they have the same hash.")
+        return
+    own = [*pair.facts, *spec_pairs.variant_changes(pair.variants)]
+    yield from ("", "Own facts:" if own else "Own facts differ: none.")
+    for change in own:
+        phrase = difference_phrase(change.path.split(spec_pairs.PATH_SEPARATOR), change)
+        yield from wrapped(f"  {phrase}", _INDENT)
+    yield ""
+    if not pair.are_known:
+        yield "Their dependencies are not known for both."
+    elif pair.dependencies:
+        yield "Direct dependencies that differ:"
+    for dependency in pair.dependencies if pair.are_known else ():
+        yield from _dependency_lines(dependency)
+    causes = pair.explanation.causes
+    if len(causes):
+        yield from ("", f"Why: {counted(len(causes), 'cause')}")
+    for cause, path in enumerate(pair.paths):
+        why = causes.why_unknown(cause)
+        line = f"  {cause_title(causes.name_of(cause))}: {_arrow(step.name for step in path)}"
+        yield from wrapped(f"{line}{f' ({why})' if why else ''}", _INDENT)
+    if pair.are_known:
+        yield from _below_lines(pair)
+
+
+def _dependency_lines(change: spec_pairs.ChangedDependency) -> Iterator[str]:
+    before, after = change.before, change.after
+    ends = [it for it in (before, after) if it is not None]
+    kinds = [f"({', '.join([*text.types_of(it.types), *it.virtuals])})" for it in ends]
+    hashes = [f"/{short_hash(it.hash)}" for it in ends]
+    version = _arrow(dict.fromkeys(it.version for it in ends if it.version))
+    parts = [versioned(change.name, version or None)]
+    parts += [_arrow(dict.fromkeys(hashes)), _arrow(dict.fromkeys(kinds))]
+    if before and after and change.path:
+        through = [step.name for step in change.path[1:]]
+        parts.append(f"because of {_arrow(reversed(through))}" if through else "by itself")
+    sign, style = ("~", text.changed) if len(ends) > 1 else SIGNS[_kind(is_new=before is None)]
+    yield from map(style, wrapped(f"  {sign} {' '.join(parts)}", _INDENT))
+
+
+def _kind(*, is_new: bool) -> SpecChangeKind:
+    return SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED
+
+
+def _below_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
+    below = pair.below
+    counts = [(len(below.shared), "shared"), (len(below.differing), "different")]
+    counts += [(len(below.only_base), "only below the first")]
+    counts += [(len(below.only_head), "only below the second")]
+    parts = [f"{count:,} {word}" for count, word in counts if count]
+    yield ""
+    yield from wrapped(f"Below: {', '.join(parts) or 'nothing'}")
+    for name, changes in spec_pairs.dependency_changes(pair.nested_changes):
+        phrases = ", ".join(difference_phrase(path, change) for path, change in changes)
+        yield from wrapped(f"  {text.name(name)}: {phrases}", _INDENT)

@@ -1,59 +1,52 @@
-"""The history of a series, a package or a hash, in the style of ``git log``; causes of rebuilds.
+"""The history of a series, a package or a hash, in the style of ``git log``; and of causes."""
 
-docs/json.md describes the JSON documents.
-"""
-
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from heapq import nlargest
 from itertools import islice
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
 
-from server.terminal import console
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.documents import Question, print_answer
-from server.terminal.printing import styles
-from server.terminal.printing.commits import package_rows, rebuild_lines
-from server.terminal.printing.comparisons import SIGNS
-from server.terminal.printing.layout import TableColumn, number, table, wrapped
-from server.terminal.printing.listings import source_text
-from snapshots.arrays import Rows
+from server.terminal.printing import text
+from server.terminal.printing.comparisons import (
+    PAIRED,
+    CatalogComparison,
+    commit_lines,
+    rebuilds,
+)
+from server.terminal.printing.text import SIGNS, TableColumn, number, table, wrapped
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import SpecChangeKind
-from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import PackageCounts, PairCounts
-from snapshots.changes.vocabulary import PACKAGE_KINDS, counted_reasons
-from snapshots.frames.frame import Frame
-from snapshots.history import History, Neighbours, Pair, age
-from snapshots.models import RevisionInfo, Spec
+from snapshots.changes.vocabulary import PACKAGE_KINDS, cause_title, counted_reasons
+from snapshots.history import Neighbours, age
+from snapshots.models import RevisionInfo
 from snapshots.refs import title
 from snapshots.side_comparisons import SideComparison
 from snapshots.spack.query import in_family_of
-from snapshots.texts import counted, day, in_words, minute, short_digest, short_hash, versioned
+from snapshots.texts import counted, day, few, in_words, minute, short_digest, short_hash, versioned
 from snapshots.timelines.availability import CellSpan, nearest_in_cell, nearest_place
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint, with_returned
-from snapshots.timelines.packages import PackageEntry, PackageTimeline
-from snapshots.timelines.spans import HashHistory, Span
+from snapshots.timelines.packages import PackageEntry
+from snapshots.timelines.spans import Span
 
 _INDENT = " " * 4
-_WIDEST_BAR = 40
-_NARROWEST_BAR = 10
 
 MAX_CHANGED = 10
 """Maximum number of packages listed in an entry of a series."""
 
+_MAX_CHECKSUMS = 5
 _AT_FIRST = 24
 """Number of entries that are read first, so that they are printed soon; then all others."""
 
 Item = TypeVar("Item")
-AnySpan = TypeVar("AnySpan", Span, CellSpan)
 SpecCounts: TypeAlias = PackageCounts | PackageEntry | PairCounts
 """Records with the numbers of specs that were added, removed and changed."""
 
@@ -77,10 +70,9 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogEntry(msgspec.Struct, frozen=True):
-    """The changes of a revision since ``base``: in one line, and in several."""
+    """The changes of a revision: in one line, and in several."""
 
     revision: RevisionInfo
-    base: RevisionInfo | None
     text: str
     lines: Sequence[str]
 
@@ -99,13 +91,16 @@ class Log(msgspec.Struct, frozen=True):
         """Yield one line per entry."""
         yield from self.title
         for entry in self.entries:
-            yield f"{styles.digest(entry.revision.ref)}: {entry.text}"
+            yield f"{text.digest(entry.revision.ref)}: {entry.text}"
 
     def blocks(self) -> Iterator[Sequence[str]]:
         """Yield the lines of each entry."""
         yield self.title
         for entry in self.entries:
-            yield [*_head(entry.revision), "", *entry.lines]
+            revision, source = entry.revision, entry.revision.source
+            heading = text.digest(f"revision {revision.ref}")
+            facts = [("Date", minute(revision.taken_at)), ("Source", text.source_text(source))]
+            yield [heading, *text.labelled(facts), "", *entry.lines]
 
 
 def log_of(
@@ -113,84 +108,35 @@ def log_of(
     subject: str | None,
     series: str | None,
     selection: Selection,
-    *,
-    oneline: bool,
-    commits: bool,
     cell: Mapping[str, str],
 ) -> Log:
     """Return the log of a series, of a package in it, or of the hash after a slash.
 
-    ``series`` is by default the main one, and for a hash all. With ``oneline``, only the text of
-    each entry is used. With ``commits``, each entry contains the causes of its rebuilds and the
-    commits that explain them. With a ``cell``, values by dimension, the log shows when specs of the
-    package were in that cell.
+    ``series`` is by default the main one, and for a hash all. With a ``cell``, values by dimension,
+    the log shows when specs of the package were in that cell.
     """
     if subject is not None and cell:
         return _cell_log(opened, subject, series, cell, selection)
-    rows: Callable[[Frame], Rows] | None = None
     if subject is not None and subject.startswith("/"):
-        opened = opened.complete()
-        past = opened.hash_history(subject)
-        log = _hash_log(past, opened, series, selection)
-        rows = partial(_hash_rows, hash_=past.hash)
-    elif subject is not None:
-        timeline = opened.package_timeline(subject, opened.series_or_main(series))
-        log = _package_log(timeline, opened.history, selection)
-        rows = partial(package_rows, name=timeline.name)
-    else:
-        series = opened.series_or_main(series)
-        log = _series_log(opened.complete(series), series, selection, oneline=oneline)
-    return _with_commits(log, opened, rows) if commits else log
-
-
-# -- the commits that rebuilt specs
-
-
-def _with_commits(log: Log, opened: OpenedCatalog, rows_in: Callable[[Frame], Rows] | None) -> Log:
-    """Return a log with the commits that explain the rebuilds of its entries.
-
-    ``rows_in`` returns the rows of a frame that count; None for all.
-    """
-
-    def entries() -> Iterator[LogEntry]:
-        for entry in log.entries:
-            lines = []
-            if entry.base is not None:
-                comparison = SideComparison(entry.base, entry.revision, opened.library)
-                rows = rows_in and rows_in(comparison.whole.head)
-                lines = list(rebuild_lines(comparison, rows))
-            yield msgspec.structs.replace(
-                entry,
-                lines=[*entry.lines, *([""] if lines else []), *lines],
-            )
-
-    return msgspec.structs.replace(log, entries=entries())
-
-
-def _hash_rows(frame: Frame, hash_: str) -> Rows:
-    """Return the row of a hash; an empty array for a revision that lacks it."""
-    return frame.hashes.with_prefix(hash_)
+        return _hash_log(opened, subject, series, selection)
+    series = opened.series_or_main(series)
+    if subject is not None:
+        return _package_log(opened, subject, series, selection)
+    return _series_log(opened.complete(series), series, selection)
 
 
 # -- a series
 
 
-def _series_log(opened: OpenedCatalog, series: str, selection: Selection, *, oneline: bool) -> Log:
+def _series_log(opened: OpenedCatalog, series: str, selection: Selection) -> Log:
     points = opened.library.history_queries.growth(opened.history, series)
     selected = selection.of(reversed(points), lambda point: point.revision)
-    entries = _short_entries(selected) if oneline else _entries(opened, series, selected)
-    variables = {"series": series, **msgspec.structs.asdict(selection)}
-    variables["first"] = variables.pop("limit")
+    variables = {"series": series, "tag": selection.tag, "since": selection.since}
     return Log(
-        Question("Log", variables),
-        [f"{styles.name(series)}: {counted(len(points), 'revision')}, newest first"],
-        entries,
+        Question("Log", variables | {"first": selection.limit}),
+        [f"{text.name(series)}: {counted(len(points), 'revision')}, newest first"],
+        _entries(opened, series, selected),
     )
-
-
-def _short_entries(points: Iterable[GrowthPoint]) -> Iterator[LogEntry]:
-    for point in points:
-        yield LogEntry(point.revision, point.base, counts_text(point.counts), ())
 
 
 def _entries(
@@ -199,59 +145,52 @@ def _entries(
     """Yield the entries as they are read. Raises CatalogError if stored data is damaged."""
     past = opened.library.history_queries
     for batch in (list(islice(points, _AT_FIRST)), list(points)):
-        pairs = list(map(_pair, batch))
+        pairs = [Neighbours(point.base, point.revision).pair for point in batch]
         returned = past.count_returned(opened.history, series, pairs)
         packages = past.package_counts(pairs)
         for pair, point in zip(pairs, batch, strict=True):
             reasons = with_returned(point.counts, returned.get(point.revision, {}))
-            yield _series_entry(point, reasons, packages.get(pair, ()))
+            lines = [*_count_lines(point.counts, reasons), *_package_lines(packages.get(pair, ()))]
+            yield LogEntry(point.revision, counts_text(point.counts), lines)
 
 
-def _pair(point: GrowthPoint) -> Pair:
-    return Neighbours(point.base, point.revision).pair
+def _package_lines(packages: Sequence[PackageCounts]) -> Iterator[str]:
+    """Yield the packages with most changes."""
+    if packages:
+        columns = [
+            TableColumn("    package", 0, lambda it: f"{_INDENT}{it.name}", text.name),
+            TableColumn("change", 1, _package_text),
+            TableColumn("specs", 0, counts_text),
+        ]
+        yield ""
+        yield from list(table(nlargest(MAX_CHANGED, packages, _weight), columns))[1:]
+    if (more := len(packages) - MAX_CHANGED) > 0:
+        yield f"{_INDENT}and {counted(more, 'more package')}"
 
 
-def _series_entry(
-    point: GrowthPoint, reasons: Mapping[SpecChangeReason, int], packages: Sequence[PackageCounts]
-) -> LogEntry:
-    """Return an entry with totals by reason and the packages with most changes."""
-    most_changed = nlargest(MAX_CHANGED, packages, _weight)
-    lines = list(_count_lines(point.counts, reasons))
-    if most_changed:
-        lines += ["", *_bars(most_changed)]
-    if more := len(packages) - len(most_changed):
-        lines.append(f" and {counted(more, 'more package')}")
-    return LogEntry(point.revision, point.base, counts_text(point.counts), lines)
-
-
-def _weight(package: PackageCounts) -> tuple[int, bool]:
-    """Return the sort key of a package: the number of changes; a mere rebuild comes last."""
-    return sum(_by_kind(package)), package.kind is not PackageChangeKind.BUILDS_CHANGED
+def _weight(package: PackageCounts) -> int:
+    return package.specs_added + package.specs_removed + package.specs_changed
 
 
 # -- a package
 
 
-def _package_log(timeline: PackageTimeline, history: History, selection: Selection) -> Log:
-    revisions = counted(len(history.of_series(timeline.series)), "revision")
+def _package_log(opened: OpenedCatalog, name: str, series: str, selection: Selection) -> Log:
+    timeline = opened.package_timeline(name, series)
+    revisions = counted(len(opened.history.of_series(series)), "revision")
     changed = f"{len(timeline.entries):,} of {revisions} changed it"
-    variables = {"series": timeline.series, "package": timeline.name, "first": selection.limit}
     return Log(
-        Question("PackageLog", variables),
+        Question("PackageLog", {"series": series, "package": name, "first": selection.limit}),
         [
-            f"{styles.name(timeline.name)} in {timeline.series}: {changed}",
+            f"{text.name(name)} in {series}: {changed}",
             *wrapped(f"first seen in {title(timeline.first_seen)}"),
             *wrapped(f"last seen in {title(timeline.last_seen)}"),
         ],
         (
             LogEntry(
                 entry.head,
-                entry.base,
                 package_line(entry),
-                [
-                    *wrapped(f"{_INDENT}{_package_text(entry)}", _INDENT * 2),
-                    *_count_lines(entry, entry.reasons),
-                ],
+                [*wrapped(f"{_INDENT}{_package_text(entry)}"), *_count_lines(entry, entry.reasons)],
             )
             for entry in selection.of(timeline.entries, lambda entry: entry.head)
         ),
@@ -262,8 +201,7 @@ def _package_text(entry: PackageEntry | PackageCounts) -> str:
     """Return the change of a package, such as 'upgraded, +1.3 -1.2'."""
     versions = [f"+{version}" for version in entry.versions_added]
     versions += [f"-{version}" for version in entry.versions_removed]
-    kind = PACKAGE_KINDS[entry.kind]
-    return f"{kind}, {' '.join(versions)}" if versions else kind
+    return ", ".join(filter(None, (PACKAGE_KINDS[entry.kind], " ".join(versions))))
 
 
 def package_line(entry: PackageEntry) -> str:
@@ -271,7 +209,7 @@ def package_line(entry: PackageEntry) -> str:
     return f"{_package_text(entry)} ({counts_text(entry)})"
 
 
-# -- a package for a target, in a stack, of a version
+# -- a package for a target, in a stack, of a version; and a hash
 
 
 def reasons_text(reasons: Mapping[SpecChangeReason, int]) -> str:
@@ -292,70 +230,58 @@ def _cell_log(
     opened, package, cells = opened.package_cells(name)
     cell = {CoverageDimension(dimension): value for dimension, value in values.items()}
     spans = {one.series: cells.spans(one.series, cell) for one in package.in_series}
-    nearest: list[tuple[RevisionInfo, Spec]] = []
+    what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
+    shown = {one: spans[one] for one in spans if series in (None, one)}
+    relatives = []
+    if not any(shown.values()):
+        relatives = in_family_of(values.get("target", ""), cells.values(CoverageDimension.TARGET))
+    lines = [f"{text.name(name)}: {what}"]
+    for one, several in shown.items():
+        if not several:
+            lines.append(f"{one}: never{' for exactly this target' if relatives else ''}")
+        for span in several:
+            lines += _span_lines(
+                one, span, counted(span.num_specs, "spec"), reasons_text(span.reasons)
+            )
+    if relatives:
+        lines += wrapped(f"others of its family: {', '.join(relatives)}")
     if (place := nearest_place(package, spans)) is not None:
         base, head = map(opened.frame, place)
-        rows = nearest_in_cell(base, head, name, cell)
-        nearest = [(place[1], head.spec(row)) for row in rows.tolist()]
-    shown = {one: spans[one] for one in spans if series in (None, one)}
-    in_series = [span for several in shown.values() for span in several]
-    what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
-    relatives = []
-    if not in_series:
-        relatives = in_family_of(values.get("target", ""), cells.values(CoverageDimension.TARGET))
-
-    def why(span: CellSpan, *, is_start: bool) -> str:
-        return "" if is_start else reasons_text(span.reasons)
-
+        for row in nearest_in_cell(base, head, name, cell).tolist():
+            spec = head.spec(row)
+            lines += wrapped(f"nearest in {title(place[1])}: {short_hash(spec.hash)} {spec.short}")
+    events = [
+        (revision, span, "" if is_new else reasons_text(span.reasons), is_new)
+        for several in shown.values()
+        for span in several
+        for revision, is_new in ((span.first, True), (span.gone_in, False))
+    ]
     return Log(
         Question("Availability", {"package": name, **values}),
-        [
-            f"{styles.name(name)}: {what}",
-            *_cell_lines(shown, "never for exactly this target" if relatives else "never"),
-            *(wrapped(f"others of its family: {', '.join(relatives)}") if relatives else ()),
-            *(
-                line
-                for revision, spec in nearest
-                for line in wrapped(
-                    f"nearest in {title(revision)}: {spec.short} /{short_hash(spec.hash)}"
-                )
-            ),
-        ],
-        _span_entries(in_series, why, opened.history, selection),
+        lines,
+        _events(events, selection),
     )
 
 
-def _cell_lines(spans: Mapping[str, Sequence[CellSpan]], never: str) -> Iterator[str]:
-    """Yield the spans of a cell in each series, with the reasons why they ended."""
-    for series, several in spans.items():
-        if not several:
-            yield f"{series}: {never}"
-        for span in several:
-            about = counted(span.num_specs, "spec")
-            yield from wrapped(_span_text(series, span, about, reasons_text(span.reasons)))
-
-
-# -- a hash
-
-
-def _hash_log(
-    past: HashHistory, opened: OpenedCatalog, series: str | None, selection: Selection
-) -> Log:
+def _hash_log(opened: OpenedCatalog, subject: str, series: str | None, selection: Selection) -> Log:
+    opened = opened.complete()
+    past = opened.hash_history(subject)
     checksums = sorted(opened.library.history_queries.checksums(opened.history, past))
     spans = [span for span in past.spans if series in (None, span.series)]
-
-    def why(span: Span, *, is_start: bool) -> str:
-        return _reason_text(span.reason_came if is_start else span.reason_gone)
-
-    name = styles.name(versioned(past.name, past.version))
-    lines = [f"{name} {styles.digest(f'/{past.hash}')}", *span_lines(spans)]
+    name = text.name(versioned(past.name, past.version))
+    lines = [f"{name} {text.digest(f'/{past.hash}')}", *span_lines(spans)]
     if len(checksums) > 1:
-        lines.append(styles.changed(f"{len(checksums):,} binaries under this hash"))
-    return Log(
-        Question("HashLog", {"hash": past.hash}),
-        lines,
-        _span_entries(spans, why, opened.history, selection),
-    )
+        binaries = f"{len(checksums):,} binaries under this hash"
+        lines += wrapped(text.changed(f"{binaries}: {few(checksums, _MAX_CHECKSUMS)}"))
+    events = [
+        (revision, span, _reason_text(reason), is_new)
+        for span in spans
+        for revision, reason, is_new in (
+            (span.first, span.reason_came, True),
+            (span.gone_in, span.reason_gone, False),
+        )
+    ]
+    return Log(Question("HashLog", {"hash": past.hash}), lines, _events(events, selection))
 
 
 def _reason_text(reason: SpecChangeReason | None) -> str:
@@ -365,14 +291,11 @@ def _reason_text(reason: SpecChangeReason | None) -> str:
 def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
     """Yield the spans of a hash, with the reasons why it was added and removed."""
     for span in spans:
-        added, removed = _reason_text(span.reason_came), _reason_text(span.reason_gone)
-        yield from wrapped(indent + _span_text(span.series, span, added, removed), indent + _INDENT)
+        reasons = _reason_text(span.reason_came), _reason_text(span.reason_gone)
+        yield from _span_lines(f"{indent}{span.series}", span, *reasons)
 
 
-# -- spans of a cell or a hash
-
-
-def _span_text(series: str, span: Span | CellSpan, about: str, why_gone: str) -> str:
+def _span_lines(series: str, span: Span | CellSpan, about: str, why_gone: str) -> list[str]:
     """Return a span in words: its revisions, ``about``, and the revision and reason of its end."""
     revisions = title(span.first)
     if span.first != span.last:
@@ -380,33 +303,22 @@ def _span_text(series: str, span: Span | CellSpan, about: str, why_gone: str) ->
     end = "still available"
     if span.gone_in is not None:
         end = f"removed in {title(span.gone_in)}{why_gone and f' ({why_gone})'}"
-    return f"{series}: {revisions}: {about}; {end}"
+    return wrapped(f"{series}: {revisions}: {about}; {end}")
 
 
-def _span_entries(
-    spans: Iterable[AnySpan],
-    why: Callable[..., str],
-    history: History,
-    selection: Selection,
-) -> Iterator[LogEntry]:
-    """Yield an entry for each revision in which a span began or ended, newest first.
+_Event: TypeAlias = tuple[RevisionInfo | None, Span | CellSpan, str, bool]
+"""A revision in which a span began or ended, the reason, and whether it began."""
 
-    ``why`` returns the reason, if it is known.
-    """
-    events = [
-        (revision, kind, span)
-        for span in spans
-        for revision, kind in ((span.first, "came"), (span.gone_in, "went"))
-        if revision is not None
-    ]
-    events.sort(key=lambda event: age(event[0]), reverse=True)
-    for revision, kind, span in selection.of(events, itemgetter(0)):
-        is_new = kind == "came"
+
+def _events(events: Iterable[_Event], selection: Selection) -> Iterator[LogEntry]:
+    """Yield an entry for each revision in which a span began or ended, newest first."""
+    known = [(revision, reason, new) for revision, _, reason, new in events if revision is not None]
+    known.sort(key=lambda event: age(event[0]), reverse=True)
+    for revision, reason, is_new in selection.of(known, lambda event: event[0]):
         change = SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED
         sign, style = SIGNS[change]
-        reason = why(span, is_start=is_new)
-        text = style(f"{sign} {change.value}{reason and f': {reason}'}")
-        yield LogEntry(revision, history.previous(revision), text, [f"{_INDENT}{text}"])
+        line = style(f"{sign} {change.value}{reason and f': {reason}'}")
+        yield LogEntry(revision, line, [f"{_INDENT}{line}"])
 
 
 # -- lines of entries
@@ -420,18 +332,8 @@ def _by_kind(counts: SpecCounts) -> tuple[int, int, int]:
 def counts_text(counts: SpecCounts) -> str:
     """Return the numbers of specs added, removed and changed, such as '+12 -3 ≠1'."""
     parts = zip(SIGNS.values(), _by_kind(counts), strict=True)
-    return (
-        " ".join(style(f"{sign}{count:,}") for (sign, style), count in parts if count)
-        or "unchanged"
-    )
-
-
-def _head(revision: RevisionInfo) -> Iterator[str]:
-    source = revision.source
-    version = f" ({source.version})" if source.version else ""
-    yield styles.digest(f"revision {revision.ref}")
-    yield f"Date:   {minute(revision.taken_at)}"
-    yield from wrapped(f"Source: {source_text(source)}{version}", " " * 8)
+    signed = [style(f"{sign}{count:,}") for (sign, style), count in parts if count]
+    return " ".join(signed) or "unchanged"
 
 
 def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) -> Iterator[str]:
@@ -442,54 +344,12 @@ def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) ->
         sign, style = SIGNS[kind]
         if count:
             what = "with other facts" if kind is SpecChangeKind.CHANGED else kind.value
-            text = f"{_INDENT}{sign} {count:,} {what}"
-            if kind is not SpecChangeKind.CHANGED and (parts := counted_reasons(kind, reasons)):
-                text += f": {parts}"
-            yield from map(style, wrapped(text, _INDENT * 2))
-
-
-def _bars(packages: Sequence[PackageCounts]) -> Iterator[str]:
-    """Yield one line per package: a bar proportional to its changes, and its change in words.
-
-    The words are omitted if they do not fit beside the shortest bars.
-    """
-    totals = [sum(_by_kind(package)) for package in packages]
-    texts = list(map(_headline, packages))
-    widest = max(len(package.name) for package in packages)
-    digits = max(len(f"{total:,}") for total in totals)
-    width = console.width() or sys.maxsize
-    room = width - widest - digits - len(" " + " | " + " ")
-    remaining = room - max(len(text) + 1 for text in texts)
-    has_texts = remaining >= _NARROWEST_BAR
-    longest = min(_WIDEST_BAR, remaining if has_texts else room)
-    scale = min(1.0, longest / max(1, *totals))
-    for package, total, text in zip(packages, totals, texts, strict=True):
-        after = f" {text}" if has_texts else ""
-        name = styles.name(package.name.ljust(widest))
-        yield f" {name} | {total:>{digits},} {_bar(package, scale)}{after}"
-
-
-def _headline(package: PackageCounts) -> str:
-    """Return the change of a package, with versions only if it was neither added nor removed."""
-    if package.kind in (PackageChangeKind.ADDED, PackageChangeKind.REMOVED):
-        return PACKAGE_KINDS[package.kind]
-    return _package_text(package)
-
-
-def _bar(package: PackageCounts, scale: float) -> str:
-    """Return one sign per change or per several; each kind that occurs has at least one."""
-    parts = zip(SIGNS.values(), _by_kind(package), strict=True)
-    return "".join(
-        style(sign * max(1, int(count * scale))) for (sign, style), count in parts if count
-    )
+            parts = "" if kind is SpecChangeKind.CHANGED else counted_reasons(kind, reasons)
+            line = f"{_INDENT}{sign} {count:,} {what}{parts and f': {parts}'}"
+            yield from map(style, wrapped(line, _INDENT * 2))
 
 
 # -- what rebuilt most in a series
-
-
-_BLOCKS = "·▁▂▃▄▅▆▇█"
-_MAX_BLOCKS = 32
-"""Maximum number of bars; if there are more revisions, each bar represents several."""
 
 
 def print_causes(
@@ -508,24 +368,27 @@ def print_causes(
     opened = opened.complete(series, causes=True)
     series_causes = opened.library.history_queries.causes(opened.history, series)
     causes = series_causes.summed(by, since, until, opened.library.recipes.between)
-    shown, revisions = causes[:limit], series_causes.revisions(since, until)  # oldest first
+    revisions = series_causes.revisions(since, until)  # oldest first
+    columns = [
+        number("specs", 0, attrgetter("num_specs")),
+        number("reached", 2, attrgetter("num_involved")),
+        number("revisions", 1, attrgetter("num_revisions")),
+        TableColumn(
+            ", ".join(key.value for key in by) or "causes",
+            0,
+            lambda cause: _cause_label(cause, by),
+            text.name,
+        ),
+    ]
 
     def lines() -> Iterator[str]:
         days = sorted({day(revision.taken_at) for revision in revisions})
         span = f" from {days[0]} to {days[-1]}" if days else ""
-        yield from wrapped(f"{styles.name(series)}: {counted(len(revisions), 'revision')}{span}")
+        yield from wrapped(f"{text.name(series)}: {counted(len(revisions), 'revision')}{span}")
         if not causes:
             what = "No commit of the recipes" if SeriesCauseKey.COMMIT in by else "Nothing"
             yield f"{what} is known to have caused a replacement."
-            return
-        head = ", ".join(key.value for key in by) or "causes"
-        columns = [
-            number("specs", 0, attrgetter("num_specs")),
-            number("reached", 2, attrgetter("num_involved")),
-            number("revisions", 1, attrgetter("num_revisions")),
-            TableColumn("through time", 3, lambda cause: _through_time(cause, revisions)),
-            TableColumn(head, 0, lambda cause: _cause_label(cause, by), styles.name),
-        ]
+        shown = causes[:limit]
         if shown:
             yield from table(shown, columns)
         if more := len(causes) - len(shown):
@@ -545,13 +408,63 @@ def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
     return ", ".join(parts[key] for key in by) or "all causes"
 
 
-def _through_time(cause: SeriesCause, revisions: Sequence[RevisionInfo]) -> str:
-    """Return one bar per revision, or per several: the number of specs explained in them."""
-    step = max(1, -(-len(revisions) // _MAX_BLOCKS))
-    places = {revision: place // step for place, revision in enumerate(revisions)}
-    heights = [0] * -(-len(revisions) // step)
-    for point in cause.points:
-        heights[places[point.revision]] += point.num_specs or min(1, point.num_involved)
-    most = max(heights, default=0) or 1
-    last = len(_BLOCKS) - 1
-    return "".join(_BLOCKS[-(-height * last // most)] for height in heights)
+# -- the commits of a spec or a package, through time
+
+
+class BlameEntry(msgspec.Struct, frozen=True):
+    """A revision in which a package, or the spec of a hash, was rebuilt, and the main cause."""
+
+    revision: RevisionInfo
+    hash: str | None
+    comparison: CatalogComparison
+    cause: int
+
+
+def blamed(opened: OpenedCatalog, subject: str, series: str) -> Iterator[BlameEntry]:
+    """Yield the rebuilds of a package, or of a spec and its predecessors, newest first.
+
+    Raises what ``OpenedCatalog.hash_history`` and ``package_timeline`` raise.
+    """
+    if subject.startswith("/"):
+        yield from _of_hash(opened, subject, series)
+        return
+    for entry in opened.package_timeline(subject, series).entries:
+        if entry.base is not None and any(reason in entry.reasons for reason in PAIRED):
+            comparison = SideComparison(entry.base, entry.head, opened.library)
+            own = comparison.whole.head.rows_of(subject) or slice(0, 0)
+            for cause in rebuilds(comparison, np.arange(own.start, own.stop, dtype=np.int32)):
+                yield BlameEntry(entry.head, None, comparison, cause)
+
+
+def _of_hash(opened: OpenedCatalog, subject: str, series: str) -> Iterator[BlameEntry]:
+    history = opened.complete().history
+    hashes, seen = [opened.hash_history(subject).hash], set[str]()
+    while hashes and hashes[0] not in seen:
+        hash_ = hashes.pop()
+        seen.add(hash_)
+        spans = [it for it in opened.hash_history(hash_).spans if it.series == series]
+        for span in reversed(spans):
+            if (base := history.previous(span.first)) is None:
+                continue
+            comparison = SideComparison(base, span.first, opened.library)
+            why = comparison.explanation
+            row = why.head.frame.hashes.find(hash_)
+            if row is not None and (before := int(why.counterparts.base_of[row])) >= 0:
+                (cause,) = rebuilds(comparison, np.array([row], np.int32))
+                yield BlameEntry(span.first, hash_, comparison, cause)
+                hashes = [why.base.frame.hashes.at(before)]
+
+
+def blame_lines(entries: Iterable[BlameEntry], series: str) -> Iterator[str]:
+    """Yield the rebuilds with their commits, or a remark that there are none in the series."""
+    entry = None
+    for entry in entries:
+        subject = "" if entry.hash is None else f" {text.digest(short_hash(entry.hash))}"
+        cause = cause_title(entry.comparison.explanation.causes.name_of(entry.cause))
+        recipes = entry.comparison.recipes
+        yield f"{text.name(title(entry.revision))}{subject}: {cause}"
+        if recipes.why_unknown is not None:
+            yield f"  {text.quiet(recipes.why_unknown)}"
+        yield from commit_lines(recipes, entry.cause, "  ", is_whole=True)
+    if entry is None:
+        yield f"no spec of it replaced another in {series}"

@@ -1,4 +1,4 @@
-"""Results of commands that maintain a catalog, as lines of text and as plain values for JSON."""
+"""Results of commands that fill and maintain a catalog, as lines of text and as plain values."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,13 +9,21 @@ import msgspec
 
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import plain
-from server.terminal.printing import styles
-from server.terminal.printing.commits import imported_text
-from server.terminal.printing.layout import REVISION, TableColumn, number, table, wrapped
-from server.terminal.printing.listings import revision_lines
+from server.terminal.printing.revisions import revision_lines
+from server.terminal.printing.text import (
+    REVISION,
+    TableColumn,
+    name,
+    number,
+    quiet,
+    removed,
+    table,
+    wrapped,
+)
 from snapshots.catalog.copies import Copied
 from snapshots.catalog.history_queries import FillResult
 from snapshots.catalog.keep_lists import UnlistedHashes, keep_list, rest_of
+from snapshots.catalog.publication import Publication
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
 from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice, RetentionRule, choose
@@ -25,11 +33,37 @@ from snapshots.catalog.vacuum import Vacuumed
 from snapshots.catalog.verification import Verified
 from snapshots.history import History
 from snapshots.models import RevisionInfo
+from snapshots.recipes.commits import RecipesOrigin
 from snapshots.refs import series
 from snapshots.sources import lock_files
+from snapshots.sources.reports import Report
 from snapshots.texts import counted, minute, size
 
 _MAX_CELLS = 10
+
+# -- imports
+
+
+def imported_text(imported: ImportedRecipes) -> str:
+    """Return the number of revisions whose recipes were found, in words."""
+    revisions = counted(len(imported.recipes), "revision")
+    by_date = sum(recipes.found_by is RecipesOrigin.DATE for recipes in imported.recipes.values())
+    dated = f", {by_date:,} of them by date" if by_date else ""
+    return f"recipes of {revisions} found{dated}; {counted(imported.num_commits, 'commit')} read"
+
+
+def publication_facts(publications: Sequence[Publication], report: Report) -> dict[str, Any]:
+    """Return the results of an import in their JSON form."""
+    names = ("location", "line", "key", "reason")
+    return {
+        "revisions": [
+            {"revision": it.revision, "isNew": it.is_new, "isRepaired": it.is_repaired}
+            for it in publications
+        ],
+        "skipped": [{name: getattr(it, name) for name in names} for it in report.skipped],
+        "warnings": report.warnings,
+    }
+
 
 # -- removing, deleting, copying
 
@@ -45,40 +79,32 @@ def pruned_lines(
 ) -> Iterator[str]:
     """Yield how many revisions of each series are kept; for a dry run, first every revision."""
     if dry_run:
-        columns = [REVISION, _KEPT_BY]
-        yield from table(choices, columns)
-    stay = Counter(series(choice.revision.tag) for choice in choices if choice.kept_by)
-    go = Counter(series(choice.revision.tag) for choice in choices if not choice.kept_by)
-    for name in history.series_names:
-        yield f"{name}: {stay[name]:,} of {counted(stay[name] + go[name], 'revision')} kept"
+        reasons = TableColumn("kept by", 1, lambda it: ", ".join(it.kept_by) or "none: removed")
+        yield from table(choices, [REVISION, reasons])
+    total, kept = Counter[str](), Counter[str]()
+    for choice in choices:
+        total[series(choice.revision.tag)] += 1
+        kept[series(choice.revision.tag)] += bool(choice.kept_by)
+    for one in history.series_names:
+        yield f"{one}: {kept[one]:,} of {counted(total[one], 'revision')} kept"
     yield from wrapped(_summary(removal, dry_run=dry_run))
 
 
 def kept_by_tag_alone(choices: Sequence[RetentionChoice]) -> str:
     """Return a warning about the revisions that no rule of the policy keeps; empty without any."""
     num_kept = sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices)
-    if not num_kept:
-        return ""
-    return (
-        f"warning: {counted(num_kept, 'revision')} kept only as the newest of a tag, not by the "
-        "policy; --whole-tags removes these"
-    )
-
-
-_KEPT_BY = TableColumn("kept by", 1, lambda choice: ", ".join(choice.kept_by) or "none: removed")
+    what = f"warning: {counted(num_kept, 'revision')} kept only as the newest of a tag, not by the "
+    return f"{what}policy; --whole-tags removes these" if num_kept else ""
 
 
 def _summary(removal: Removal, *, dry_run: bool) -> str:
     if not removal.revisions:
         return "nothing to remove"
-    done = "would be removed" if dry_run else "removed"
-    text = f"{counted(len(removal.revisions), 'revision')} {done}"
+    done = f"{counted(len(removal.revisions), 'revision')} {'would be ' * dry_run}removed"
     if not removal.contents:
-        return f"{text}; others have the same contents"
-    contents = counted(len(removal.contents), "content")
-    return (
-        f"{text}; 'cachelog vacuum' deletes {contents} after some time, {size(removal.num_bytes)}"
-    )
+        return f"{done}; others have the same contents"
+    contents = f"{counted(len(removal.contents), 'content')} after some time"
+    return f"{done}; 'cachelog vacuum' deletes {contents}, {size(removal.num_bytes)}"
 
 
 def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
@@ -88,44 +114,25 @@ def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
     return {"dryRun": dry_run, **facts}
 
 
-def pruned_facts(
-    removal: Removal, choices: Sequence[RetentionChoice], *, dry_run: bool
-) -> dict[str, Any]:
-    """Return the JSON form of the removed revisions, and of those that stay with the reasons."""
-    return removal_facts(removal, dry_run=dry_run) | {"kept": [it for it in choices if it.kept_by]}
-
-
 def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[str]:
     """Return one line per kind of change."""
-    would = "would be " if dry_run else ""
+    would = "would be " * dry_run
     lines = [
         f"{name}: {counted(len(files), 'file')} {would}deleted, {size(done.num_bytes[name])}"
         for name, files in done.files.items()
         if files
     ]
     if done.struck_off:
-        lines.append(
-            f"{counted(len(done.struck_off), 'unused content')} {would}unlisted; "
-            f"a vacuum after {_duration(grace)} deletes the files"
-        )
+        hours = grace // timedelta(hours=1)
+        after = counted(hours, "hour") if hours % 24 else counted(hours // 24, "day")
+        unlisted = f"{counted(len(done.struck_off), 'unused content')} {would}unlisted"
+        lines.append(f"{unlisted}; a vacuum after {after} deletes the files")
     if done.relisted:
         lines.append(f"{counted(len(done.relisted), 'content')} {would}listed again")
     if done.num_pairs or done.num_rows:
-        lines.append(
-            f"{counted(done.num_pairs, 'pair')} of former neighbours and "
-            f"{counted(done.num_rows, 'row')} of such {would}forgotten"
-        )
+        pairs = f"{counted(done.num_pairs, 'pair')} of former neighbours"
+        lines.append(f"{pairs} and {counted(done.num_rows, 'row')} of such {would}forgotten")
     return lines or ["nothing to delete"]
-
-
-def _duration(grace: timedelta) -> str:
-    hours = grace // timedelta(hours=1)
-    return counted(hours // 24, "day") if hours and hours % 24 == 0 else counted(hours, "hour")
-
-
-def vacuumed_facts(done: Vacuumed, *, dry_run: bool) -> dict[str, Any]:
-    """Return the deleted files and rows in their JSON form."""
-    return {"dryRun": dry_run, **plain(done)}
 
 
 def copied_lines(copied: Copied, place: str) -> Iterator[str]:
@@ -134,11 +141,6 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
     if copied.num_removed:
         yield f"{counted(copied.num_removed, 'file')} removed, out of use"
     yield f"{place} holds {counted(copied.num_revisions, 'row')} of revisions"
-
-
-def copied_facts(copied: Copied, place: str) -> dict[str, Any]:
-    """Return the same in its JSON form."""
-    return {"location": place, **plain(copied)}
 
 
 # -- upkeep and status
@@ -159,51 +161,45 @@ def upkeep_lines(results: Mapping[str, Any], problems: Mapping[str, str]) -> Ite
         "backup": lambda it: f"{counted(it['numFiles'], 'file')} copied, {size(it['numBytes'])}",
         "runs": lambda it: f"{counted(it['numForgotten'], 'record')} of old runs forgotten",
     }
-    for name, sentence in sentences.items():
-        if name in results:
-            yield f"{name}: {sentence(results[name])}"
-        if name in problems:
-            yield from wrapped(f"{name}: {styles.removed('problem')}: {problems[name]}")
+    for step, sentence in sentences.items():
+        if step in results:
+            yield f"{step}: {sentence(results[step])}"
+        if step in problems:
+            yield from wrapped(f"{step}: {removed('problem')}: {problems[step]}")
 
 
 def status_lines(status: Status) -> Iterator[str]:
     """Yield the numbers of a catalog, its series, its runs, and what needs a person."""
-    yield (
-        f"{status.location}: {counted(status.num_revisions, 'revision')} of "
-        f"{len(status.series)} series, {size(status.num_bytes)}"
-    )
+    revisions = f"{counted(status.num_revisions, 'revision')} of {len(status.series)} series"
+    yield f"{status.location}: {revisions}, {size(status.num_bytes)}"
     if status.num_free_bytes is not None:
         yield f"{size(status.num_free_bytes)} are free on its disk"
     if status.num_missing_pairs:
         yield f"{counted(status.num_missing_pairs, 'pair')} of neighbours for upkeep to compare"
-    yield ""
-    yield from table(status.series, _STATUS_COLUMNS)
+    series_columns = [
+        TableColumn("series", 0, lambda it: it.name),
+        number("revisions", 2, lambda it: it.num_revisions),
+        TableColumn("newest", 0, lambda it: it.newest, name),
+        TableColumn("last import", 1, lambda it: _run_words(it.last_import)),
+    ]
+    run_columns = [
+        TableColumn("run", 0, lambda it: it.kind.value),
+        TableColumn("last", 0, _run_words),
+        number("seconds", 2, lambda it: round(it.seconds)),
+        TableColumn("of", 1, lambda it: it.subject),
+    ]
+    yield from ("", *table(status.series, series_columns))
     if status.runs:
-        yield ""
-        yield from table(status.runs, _RUN_COLUMNS)
+        yield from ("", *table(status.runs, run_columns))
     yield ""
     for problem in status.problems:
-        yield from wrapped(f"{styles.removed('problem')}: {problem}")
+        yield from wrapped(f"{removed('problem')}: {problem}")
     if not status.problems:
         yield "nothing needs a person"
 
 
 def _run_words(run: Run | None) -> str:
     return "" if run is None else f"{run.result} {minute(run.ended_at)}"
-
-
-_STATUS_COLUMNS = [
-    TableColumn("series", 0, lambda it: it.name),
-    number("revisions", 2, lambda it: it.num_revisions),
-    TableColumn("newest", 0, lambda it: it.newest, styles.name),
-    TableColumn("last import", 1, lambda it: _run_words(it.last_import)),
-]
-_RUN_COLUMNS = [
-    TableColumn("run", 0, lambda it: it.kind.value),
-    TableColumn("last", 0, _run_words),
-    number("seconds", 2, lambda it: round(it.seconds)),
-    TableColumn("of", 1, lambda it: it.subject),
-]
 
 
 # -- keep lists
@@ -237,27 +233,25 @@ class KeepListReport(msgspec.Struct, frozen=True):
     @property
     def summary(self) -> str:
         """The number of hashes, and of the revisions and lock files that they come from."""
-        text = f"{counted(len(self.hashes), 'hash')} of {counted(len(self.revisions), 'revision')}"
-        return f"{text} and {counted(len(self.locks), 'lock file')}" if self.locks else text
+        kept = f"{counted(len(self.hashes), 'hash')} of {counted(len(self.revisions), 'revision')}"
+        return f"{kept} and {counted(len(self.locks), 'lock file')}" if self.locks else kept
 
     def lines(self) -> Iterator[str]:
         """Yield the summary, and the remaining specs."""
         yield f"kept: {self.summary}"
-        rest = self.rest
-        if rest is None:
+        if (rest := self.rest) is None:
             return
-        text = f"rest: {counted(len(rest.hashes), 'spec')} of other revisions"
+        others = f"rest: {counted(len(rest.hashes), 'spec')} of other revisions"
         if rest.size is not None:
-            text += f", {size(rest.size)}"
+            others += f", {size(rest.size)}"
         if rest.num_unknown and rest.hashes:
-            text += f", {counted(rest.num_unknown, 'spec')} of unknown size"
-        yield from wrapped(text)
+            others += f", {counted(rest.num_unknown, 'spec')} of unknown size"
+        yield from wrapped(others)
         yield f"no spec is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
         for package, stack, target in rest.cells[:_MAX_CELLS]:
-            cell = f"{package} {stack or '(no stack)'} {target}"
-            yield from wrapped(f"  {styles.removed('-')} {cell}")
+            yield from wrapped(f"  {removed('-')} {package} {stack or '(no stack)'} {target}")
         if (more := len(rest.cells) - _MAX_CELLS) > 0:
-            yield styles.quiet(f"  and {counted(more, 'cell')} more")
+            yield quiet(f"  and {counted(more, 'cell')} more")
         for lock in self.checked:
             num_left = lock.num_lost + lock.num_absent
             lost = f"{num_left:,} of {counted(lock.num_specs, 'spec')} are not kept"
@@ -298,7 +292,7 @@ def keep_list_report(
     return KeepListReport(revisions, locks, hashes, listed.num_unknown, rest, of_locks)
 
 
-# -- filling in history
+# -- history and verification
 
 
 def filled_lines(filled: FillResult, imported: ImportedRecipes | None = None) -> Iterator[str]:
@@ -313,18 +307,12 @@ def filled_lines(filled: FillResult, imported: ImportedRecipes | None = None) ->
         yield imported_text(imported)
 
 
-# -- verification
-
-
 def verified_lines(verified: Verified) -> Iterator[str]:
     """Yield one line per finding, damage first, and the amount of data that was read."""
     for finding in verified.findings:
-        kind = styles.removed("damaged") if finding.is_damage else styles.quiet("note")
-        yield f"{kind}: {finding}"
-    read = (
-        f"{counted(verified.num_contents, 'content')} of "
-        f"{counted(verified.num_revisions, 'revision')} read, "
-        f"{counted(verified.num_specs, 'spec')}"
-    )
+        yield f"{removed('damaged') if finding.is_damage else quiet('note')}: {finding}"
+    contents = f"{counted(verified.num_contents, 'content')} of "
+    revisions = f"{counted(verified.num_revisions, 'revision')} read"
     damaged = sum(finding.is_damage for finding in verified.findings)
-    yield f"{read}: {counted(damaged, 'damage')} found" if damaged else f"{read}: no damage found"
+    found = counted(damaged, "damage") if damaged else "no damage"
+    yield f"{contents}{revisions}, {counted(verified.num_specs, 'spec')}: {found} found"

@@ -11,9 +11,9 @@ from server.settings import settings_from
 from server.terminal.catalogs import OpenedCatalog, open_sides
 from server.terminal.console import note
 from server.terminal.documents import Question, planned_inputs, side_name
-from server.terminal.printing import comparisons, styles, verdicts
-from server.terminal.printing.commits import CatalogComparison
-from server.terminal.printing.layout import TableColumn, number, table, wrapped
+from server.terminal.printing import comparisons, text, verdicts
+from server.terminal.printing.comparisons import CatalogComparison
+from server.terminal.printing.text import TableColumn, number, table, wrapped
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
@@ -139,20 +139,20 @@ def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator
     yield from comparisons.title_lines(planned)
     yield from wrapped(f"{summary(planned)} (size {planned.plan.size_label})")
     yield from table(planned.stack_plans, _columns(planned))
-    yield from comparisons.rebuilds_lines(planned)
+    yield from comparisons.cause_lines(planned)
     for change in planned.plan.downgrades:
-        yield from wrapped(f"downgraded: {styles.name(change.name)} {_downgrade_text(change)}")
+        yield from wrapped(f"downgraded: {text.name(change.name)} {_downgrade_text(change)}")
     cells = planned.plan.cells.select([CoverageChangeKind.LOST])
     yield from comparisons.coverage_cell_lines(cells[:_MAX_LISTED])
     if len(cells) > _MAX_LISTED:
-        yield styles.quiet(f"and {len(cells) - _MAX_LISTED:,} more are lost")
+        yield text.quiet(f"and {len(cells) - _MAX_LISTED:,} more are lost")
     if report is not None:
         yield from verdicts.verdict_lines(report)
 
 
 def _columns(planned: Planned) -> list[TableColumn]:
     columns = [
-        TableColumn("stack", 0, attrgetter("stack"), styles.name),
+        TableColumn("stack", 0, attrgetter("stack"), text.name),
         number("specs", 1, attrgetter("num_specs")),
         number("reused", 2, attrgetter("num_reused")),
         number("to build", 0, attrgetter("num_to_build")),

@@ -11,8 +11,8 @@ import msgspec
 
 from server.terminal.catalogs import open_sides
 from server.terminal.console import note
-from server.terminal.printing import styles
-from server.terminal.printing.layout import Style, wrapped
+from server.terminal.printing import text
+from server.terminal.printing.text import Style, wrapped
 from snapshots.catalog.library import Library
 from snapshots.catalog.publication import Approve, Planned
 from snapshots.changes.diff import Comparison
@@ -139,9 +139,9 @@ def _placed(rules: str) -> Iterator[None]:
 
 
 _STYLES: dict[str, Style] = {
-    "passed": styles.added,
-    "error": styles.removed,
-    "warning": styles.changed,
+    "passed": text.added,
+    "error": text.removed,
+    "warning": text.changed,
 }
 
 

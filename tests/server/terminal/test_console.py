@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from server.terminal.console import faults_end_with, note, print_blocks, print_json, print_text
-from server.terminal.printing import styles
+from server.terminal.printing import text as styles
 from snapshots.texts import is_plain
 
 

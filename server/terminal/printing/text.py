@@ -1,17 +1,35 @@
-"""Text that fits the terminal: tables, labelled facts, wrapped lines."""
+"""Lines that fit the terminal: tables, labelled facts, and a line for a spec or a change."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
+import click
 import msgspec
 
 from server.terminal.console import width
-from server.terminal.printing import styles
-from snapshots.models import RevisionInfo
-from snapshots.texts import size
+from snapshots.changes.diff import SpecChangeKind
+from snapshots.frames.dependencies import DependencyType
+from snapshots.models import RevisionInfo, Source, Spec
+from snapshots.spack.names import ROOT_STACK, natural_key
+from snapshots.texts import short_hash
 
 Style = Callable[[str], str]
+
+digest = partial(click.style, fg="yellow")
+name = partial(click.style, bold=True)
+quiet = partial(click.style, dim=True)
+added = partial(click.style, fg="green")
+removed = partial(click.style, fg="red")
+changed = partial(click.style, fg="cyan")
+
+SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
+    SpecChangeKind.ADDED: ("+", added),
+    SpecChangeKind.REMOVED: ("-", removed),
+    SpecChangeKind.CHANGED: ("≠", changed),
+}
+"""The sign and the style of each kind of change."""
 
 _GAP = 2
 _INDENT = " " * 4
@@ -43,8 +61,7 @@ def number(head: str, rank: int, cell: Callable[[Any], str | int | None]) -> Tab
     return TableColumn(head, rank, cell, is_number=True)
 
 
-REVISION = TableColumn("revision", 0, lambda row: _revision(row).ref, styles.name)
-SIZE = number("size", 5, lambda row: size(row.total_size))
+REVISION = TableColumn("revision", 0, lambda row: _revision(row).ref, name)
 
 
 def _revision(row: Any) -> RevisionInfo:
@@ -104,5 +121,32 @@ def labelled(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
     widest = max((len(label) for label, _ in shown), default=0) + _GAP
     for label, text in shown:
         first, *others = wrapped(label.ljust(widest) + text, " " * widest)
-        yield styles.quiet(first[:widest]) + first[widest:]
+        yield quiet(first[:widest]) + first[widest:]
         yield from others
+
+
+def spec_lines(spec: Spec, note: str = "", common: Container[str] = ()) -> list[str]:
+    """Return a spec: its short hash, short form and stacks, without the ``common`` variants.
+
+    It is one line unless the width is limited.
+    """
+    own = [variant for variant in spec.variants if variant not in common]
+    short = msgspec.structs.replace(spec, variants=own).short
+    stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
+    in_stacks = f" ({' '.join(stacks)})" if stacks else ""
+    text = short_hash(spec.hash)
+    first, *others = wrapped(f"{text} {short}{in_stacks}{note and f': {note}'}")
+    return [digest(text) + first[len(text) :], *others]
+
+
+def types_of(mask: int) -> list[str]:
+    """Return the names of the types of a dependency."""
+    return [str(kind.name).lower() for kind in DependencyType if kind & mask]
+
+
+def source_text(source: Source) -> str:
+    """Return the kind, location and version of a source, such as 'git https://... (abc)'."""
+    location = source.location
+    if not location.startswith(f"{source.kind}:"):
+        location = f"{source.kind} {location}"
+    return f"{location} ({source.version})" if source.version else location

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.terminal.printing import layout
-from server.terminal.printing.layout import TableColumn, number, table
+from server.terminal.printing import text as layout
+from server.terminal.printing.text import TableColumn, number, table
 
 ROWS = [("develop", 9, "here"), ("v1", 1_000, "elsewhere")]
 COLUMNS = [
