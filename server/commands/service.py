@@ -138,8 +138,9 @@ def _fill(catalog: "Catalog", *, demo: bool) -> None:
     if demo:
         from snapshots.demo import develop_history
 
+        console.note("The catalog is empty: making a synthetic history, for some seconds.")
         catalog.publish(develop_history(skipped=_SKIPPED))
-        console.note("The catalog was empty; it now holds a synthetic history.")
+        console.note("It now holds a synthetic history.")
     else:
         console.note(
             f"The catalog at {catalog.location} is empty. "

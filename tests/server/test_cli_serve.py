@@ -82,7 +82,7 @@ def test_demo_fills_an_empty_catalog(
     monkeypatch.setattr("snapshots.demo.develop_history", small)
     first = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (first.code, len(runs)) == (0, 1)
-    assert "it now holds a synthetic history" in first.err
+    assert "It now holds a synthetic history" in first.err
     second = cachelog("serve", "--demo", "--port", 0, catalog=tmp_path / "c")
     assert (second.code, second.err, len(runs)) == (0, "", 2)
     catalog = Catalog(str(tmp_path / "c"))
