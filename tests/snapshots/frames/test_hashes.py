@@ -70,9 +70,11 @@ def test_invalid_prefix(prefix: str) -> None:
 
 @given(TEXTS, TEXTS, st.data())
 def test_match(base: list[str], others: list[str], data: st.DataObject) -> None:
-    """Each hash of base is paired with the equal hash of head, at any position."""
+    """Each hash of base is paired with the equal hash of head, even if one side has many more."""
     shared = data.draw(st.lists(st.sampled_from(base), unique=True)) if base else []
     head = list(dict.fromkeys([*others, *shared]))
+    many = data.draw(st.sampled_from(([], base, head)))
+    many += [hash_of(str(number)) for number in range(100, 300 if many else 100)]
     rows = {text: row for row, text in enumerate(head)}
     partners = hashes_of(base).match(hashes_of(head))
     assert partners.tolist() == [rows.get(text, -1) for text in base]
