@@ -67,8 +67,8 @@ class SharedCache(Generic[Key, Value]):
     """Values by key, computed by ``make`` when first requested, shared by all threads.
 
     ``size_of`` returns the size of a value in bytes. All cached values together take at most
-    ``max_bytes``. A value that is larger than that is returned, but not cached. Failures are not
-    cached either.
+    ``max_bytes``; a value that is larger than that is the only one, and 0 caches none. Failures are
+    not cached.
     """
 
     def __init__(
@@ -78,7 +78,10 @@ class SharedCache(Generic[Key, Value]):
         size_of: Callable[[Value], int] = attrgetter("num_bytes"),
     ) -> None:
         self._make = make
-        self._cached: LRUCache[Key, Value] = LRUCache(max_bytes, size_of)
+        # Otherwise, a large value would be computed anew for each of its users.
+        self._cached: LRUCache[Key, Value] = LRUCache(
+            max_bytes, lambda value: min(size_of(value), max_bytes)
+        )
         self._pending: dict[Key, Future[Value]] = {}
         self._lock = threading.Lock()
 
@@ -127,7 +130,7 @@ class SharedCache(Generic[Key, Value]):
             self._keep(key, value)
 
     def _keep(self, key: Key, value: Value) -> None:
-        if self._cached.getsizeof(value) <= self._cached.maxsize:
+        if self._cached.maxsize:
             self._cached[key] = value
 
 

@@ -81,11 +81,22 @@ def test_least_recently_used_is_dropped(maker: Maker) -> None:
     assert cache.get("a") == "aa"
     cache.get("d")
     assert [cache.peek(key) for key in "abcd"] == ["aa", None, "cc", "dd"]
-    cache.get("wide")
-    assert cache.peek("wide") is None
     cache.get("big")
     assert [key for key in ("a", "c", "d", "big") if cache.peek(key)] == ["big"]
-    assert maker.made["wide"] == 1
+
+
+def test_value_that_is_too_large_is_the_only_one(maker: Maker) -> None:
+    """Its users would otherwise compute it again and again; a bound of 0 caches nothing."""
+    cache = SharedCache(maker, 6, len)
+    for key in ("a", "wide", "wide"):
+        cache.get(key)
+    assert [cache.peek(key) for key in ("a", "wide")] == [None, "widewide"]
+    assert (maker.made["wide"], cache.num_bytes) == (1, 6)
+    cache.get("a")
+    assert [cache.peek(key) for key in ("a", "wide")] == ["aa", None]
+    nothing = SharedCache(maker, 0, len)
+    nothing.get("a")
+    assert nothing.peek("a") is None
 
 
 @pytest.mark.parametrize("failure", [CatalogError("catalog", "is gone"), KeyboardInterrupt()])
