@@ -189,7 +189,7 @@ class _Walk:
         cost, given = cost_of(field, name), _arguments(node)
         number = self._number(field, given)
         page = self._page(field, cost, given, number, place.page)
-        items = 1
+        items = cost.items if isinstance(cost.items, float) else 1.0
         if graphql.is_list_type(graphql.get_nullable_type(field.type)):
             usual = FEW if number is None else number
             items = page if cost.items == PAGE else self._size(cost.items, usual)
@@ -284,10 +284,10 @@ class _Walk:
         self.shared_units += times * work.own_units
         return times * work.own_units
 
-    def _size(self, items: int | str | None, otherwise: int) -> int:
+    def _size(self, items: float | str | None, otherwise: int) -> int:
         if items is None or items == PAGE:
             return otherwise
-        return items if isinstance(items, int) else getattr(self._sizes, items)
+        return getattr(self._sizes, items) if isinstance(items, str) else int(items)
 
     def _value(self, node: Any) -> Any:
         if id(node) not in self._values:

@@ -101,7 +101,8 @@ class Cost(msgspec.Struct, frozen=True):
     """The cost of a field, in units, other than of the values that it returns.
 
     - weight: The cost of each execution, and again of each condition in its arguments.
-    - items: The number of values or objects that it returns: a number, PAGE, or the name of one of
+    - items: The number of values or objects that it returns: a number (less than 1 for an object
+      that is often null), PAGE, or the name of one of
       ``Sizes``. An argument ``first`` or ``last`` limits it further.
     - work: What is done once for all fields of the same revision or comparison.
     - values: The cost of each value in lists of its arguments.
@@ -111,7 +112,7 @@ class Cost(msgspec.Struct, frozen=True):
     """
 
     weight: float = 0
-    items: int | str | None = None
+    items: float | str | None = None
     work: Work | None = None
     values: float = 30
     inner_values: float = 10
@@ -160,17 +161,21 @@ def resolver(
     return declared
 
 
-INTROSPECTED = Cost(weight=6, items=1)
+INTROSPECTED = Cost(weight=15, items=1)
 """The cost of most fields of introspection, which graphql-core resolves one by one."""
 
-_LONG_INTROSPECTED = {"types": Cost(weight=6, items=100), "fields": Cost(weight=6, items=7)}
+_OTHERS_INTROSPECTED = {
+    "types": Cost(weight=15, items=100),
+    "fields": Cost(weight=15, items=7),
+    "ofType": Cost(weight=15, items=0.5),
+}
 
 
 def cost_of(field: GraphQLField, name: str) -> Cost:
     """Return the cost of a field of the schema or of introspection."""
     declared = field.extensions.get("strawberry-definition")
     if declared is None:
-        return _LONG_INTROSPECTED.get(name, INTROSPECTED)
+        return _OTHERS_INTROSPECTED.get(name, INTROSPECTED)
     cost: Cost = declared.metadata.get(COST, PLAIN)
     return cost
 
