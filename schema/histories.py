@@ -395,7 +395,7 @@ class SeriesPackage(Node):
         """Number of its specs in `lastSeen`."""
         return self._summary.num_specs
 
-    @resolver(Cost(weight=CELLS))
+    @resolver(Cost(weight=500, work=Work.HISTORIES))
     def newest_versions(self, info: Info) -> list["TargetVersion"] | None:
         """The newest version in `lastSeen` for each target; empty if no source states targets."""
         cells = info.context.of_history(HistoryQueries.cells, self.name)
