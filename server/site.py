@@ -29,10 +29,13 @@ from server.pages.renderer import assets
 from server.pages.routes import PAGES
 from server.settings import Settings
 from snapshots.catalog.library import Library
+from snapshots.changes.sides import Side, tools_of
 from snapshots.errors import CachelogError, CatalogError, InvalidArgument
+from snapshots.frames.dependencies import DependencyType
 from snapshots.history import History
 from snapshots.models import RevisionInfo
 from snapshots.sources.reports import Progress
+from snapshots.texts import counted
 
 INDEX_FILE = "search-index.js"
 """The file of the names in the site: a script, because pages on a disk can load only scripts."""
@@ -134,6 +137,7 @@ class Site:
         self._num_pages: Counter[str] = Counter()
         self._files = {f"/{FEEDS}/{feed_path(name, None)}": feed_file(name) for name in revisions}
         self._names: list[tuple[str, str, str, str]] = []
+        self._left_out: dict[str, set[str]] = {kind: set() for kind in _KINDS}
         self._refs = {head.ref for several in revisions.values() for head in several}
         self._pairs = {
             f"{base.ref}...{head.ref}"
@@ -149,6 +153,8 @@ class Site:
         routes = (route for route, pattern in _ROUTES.items() if pattern.match(unquote(path)))
         route = next(routes, None)
         if route is None or not self._has(route, path):
+            if route in _KINDS and self._num_pages[route] >= self._limit:
+                self._left_out[route].add(path)
             return None
         self._num_pages[route] += 1
         page = SitePage(path)
@@ -218,14 +224,21 @@ class Site:
         return "/".join([path_of(kind, "...".join(refs)), *names[1:]])
 
     def index(self) -> bytes:
-        """Return the index of names as a script: the kind, name, detail and file of each."""
+        """Return the index of names as a script: the kind, name, detail and file of each.
+
+        It also has a sentence about the names that the limit leaves out.
+        """
         tags = {
             revision.tag: SitePage(path_of("r", revision.ref)).file
             for several in self.revisions.values()
             for revision in reversed(several)
         }
         of_tags = (("revision", tag, "", relative("", file)) for tag, file in tags.items())
-        return b"globalThis.searchIndex = " + orjson.dumps([*self._names, *of_tags]) + b";\n"
+        counts = [counted(len(it), _KINDS[kind]) for kind, it in self._left_out.items() if it]
+        left_out = f"This site leaves out {' and '.join(counts)}." if counts else ""
+        names = orjson.dumps([*self._names, *of_tags]).decode()
+        script = f"globalThis.searchIndex = {names};\nglobalThis.searchLeftOut = "
+        return f"{script}{orjson.dumps(left_out).decode()};\n".encode()
 
 
 class SiteAddress(Address):
@@ -269,21 +282,33 @@ def _can_be_file(name: str) -> bool:
 
 
 def _packages(library: Library, revisions: Iterable[RevisionInfo]) -> Iterator[tuple[str, str]]:
-    """Yield the packages of revisions with their refs: those that most specs need come first.
+    """Yield the packages of revisions with their refs: those most looked for come first.
 
-    Contents that cannot be read have none.
+    These are the ones with most specs, their own and those that link to them or run them. What
+    specs need only to be built, and what comes with a compiler, is last. Contents that cannot be
+    read have none.
     """
-    ranked: list[tuple[float, str, str]] = []
+    ranked: list[tuple[bool, float, str, str]] = []
     for revision in revisions:
         with suppress(CatalogError):
             frame = library.frames.get(revision.digest)
             graph = library.dependencies.get(revision.digest)
             names = frame.package.values
-            needed = np.bincount(graph.targets, minlength=graph.num_nodes)[: len(frame)]
-            counts = np.bincount(frame.package.codes, needed + 1, len(names))
-            used = np.flatnonzero(counts).tolist()
-            ranked += ((-int(counts[code]), names[code], revision.ref) for code in used)
-    for _, name, ref in sorted(ranked):
+            is_used = graph.types & (DependencyType.LINK | DependencyType.RUN) != 0
+            num_users, num_needs = (
+                np.bincount(targets, minlength=graph.num_nodes)[: len(frame)]
+                for targets in (graph.targets[is_used], graph.targets)
+            )
+            tools = tools_of(Side(frame, graph))
+            users, needs, specs = (
+                np.bincount(frame.package.codes, weights, len(names)).tolist()
+                for weights in (num_users, num_needs, None)
+            )
+            for code in np.flatnonzero(specs).tolist():
+                is_last = names[code] in tools or (needs[code] and not users[code])
+                rank = users[code] + specs[code]
+                ranked.append((bool(is_last), -rank, names[code], revision.ref))
+    for _, _, name, ref in sorted(ranked):
         yield name, ref
 
 

@@ -1,6 +1,7 @@
 """``cachelog feed`` and ``export-site``: the responses of a server, written to files."""
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypedDict
@@ -103,6 +104,9 @@ def _require_fitting(
 
 # -- export-site
 
+PAGES_OF_A_LINE = 100
+"""Number of pages after which progress is reported where standard error is no terminal."""
+
 _MAX_FAULTS = 5
 """Maximum number of failed pages that are listed."""
 
@@ -137,7 +141,7 @@ def export_site_command(
     - series: Only revisions of this series (repeatable). By default those of all series.
     - last: Only the N newest revisions of each series.
     - limit: Write at most N pages of each kind, such as packages and specs, beginning with those
-      that most specs need.
+      most looked for.
     - base_url: The URL where the site will be published, for link previews.
     - server_url: The URL of a server of this catalog, to which pages link for content that the site
       does not include.
@@ -163,7 +167,13 @@ def export_site_command(
     )
     settings = replace(settings_from(os.environ), catalog=catalog)
     with console.progress() as bars:
-        written = asyncio.run(export(site, opened.library, settings, folder, bars))
+
+        def report(task: str, done: int, total: int | None) -> None:
+            bars(task, done, total)
+            if not sys.stderr.isatty() and done % PAGES_OF_A_LINE == 0:
+                console.note(f"{done:,} of {total:,} {task} written")
+
+        written = asyncio.run(export(site, opened.library, settings, folder, report))
     console.note(f"{counted(written.num_files, 'file')} written in {folder}")
     for fault in written.faults[:_MAX_FAULTS]:
         console.note(f"left out: {fault}")

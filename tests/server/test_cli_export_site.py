@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from httpx import AsyncClient, Response
 
+from server.commands import exports
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
 from tests.server.cache_pages import history_of
@@ -34,6 +35,16 @@ def test_second_export_writes_only_changes(catalog: Path, tmp_path: Path) -> Non
     (folder / "CNAME").write_text("example.org")
     assert export(catalog, folder, *options, "--last", 1).code == 0
     assert files_in(folder).keys() == {*before, "CNAME"}
+
+
+def test_progress_is_reported_where_there_is_no_terminal(
+    catalog: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line after a number of pages."""
+    monkeypatch.setattr(exports, "PAGES_OF_A_LINE", 5)
+    result = export(catalog, tmp_path / "site", *SERIES, "--last", 1, "--limit", 0)
+    assert result.err.startswith("5 of ")
+    assert re.match(r"5 of [0-9]+ pages written\n10 of ", result.err)
 
 
 def test_failing_page_is_omitted(

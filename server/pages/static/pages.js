@@ -133,6 +133,8 @@ function suggesting(box, number) {
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Suggestions");
   form.append(list);
+  const note = Object.assign(document.createElement("p"), { className: "none" });
+  if (index) form.append(note);
   for (const [name, value] of [
     ["role", "combobox"], ["aria-autocomplete", "list"], ["aria-expanded", "false"],
     ["aria-controls", list.id],
@@ -171,6 +173,7 @@ function suggesting(box, number) {
 
   function close() {
     clearTimeout(timer);
+    note.textContent = "";
     request?.abort();
     show([]);
   }
@@ -194,6 +197,7 @@ function suggesting(box, number) {
       show(suggestions);
       const count = suggestions.length;
       told.textContent = `${count || "No"} ${count === 1 ? "suggestion" : "suggestions"}`;
+      note.textContent = count ? "" : `Nothing here has this name. ${globalThis.searchLeftOut ?? ""}`;
     } catch {
       if (!signal.aborted) show([]); // the search works without
     }

@@ -141,10 +141,21 @@ def odd_site(odd_catalog: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder
 
 
+def index_of(site: Path) -> tuple[list[list[str]], str]:
+    """Return the names in a site's index, and the sentence about those that it leaves out."""
+    names, left_out = (site / "search-index.js").read_text().splitlines()
+    prefixes = "globalThis.searchIndex = ", "globalThis.searchLeftOut = "
+    assert names.startswith(prefixes[0])
+    assert left_out.startswith(prefixes[1])
+    texts = (names.removeprefix(prefixes[0]), left_out.removeprefix(prefixes[1]))
+    rows, sentence = (orjson.loads(text.removesuffix(";")) for text in texts)
+    return rows, sentence
+
+
 def test_search_index_has_all_names(odd_site: Path) -> None:
     """Series, revisions, packages, stacks and hashes, including removed ones, have a page."""
-    text = (odd_site / "search-index.js").read_text().removeprefix("globalThis.searchIndex = ")
-    rows = orjson.loads(text.removesuffix(";\n"))  # kind, value, detail, file
+    rows, left_out = index_of(odd_site)  # kind, value, detail, file
+    assert left_out == ""
     assert {file for *_, file in rows} <= files_in(odd_site).keys()
     kinds = [kind for kind, *_ in rows]
     assert {kind: kinds.count(kind) for kind in kinds} == {
@@ -156,24 +167,37 @@ def test_search_index_has_all_names(odd_site: Path) -> None:
     }
 
 
-def test_packages_that_most_specs_need_come_first(tmp_path: Path) -> None:
-    """Within the limit: those with the most specs and dependents, not the alphabet's first."""
+def test_packages_that_are_most_looked_for_come_first(tmp_path: Path) -> None:
+    """Within the limit: those that most specs use, before what only builds need.
+
+    The index says how many are left out.
+    """
     python = a_spec("python", name="python")
-    edge = Dependency("python", python.hash, ("run",))
+    gmake = a_spec("gmake", name="gmake")
+    edges = (
+        Dependency("python", python.hash, ("run",)),
+        Dependency("gmake", gmake.hash, ("build",)),
+    )
     users = [
         a_spec(
             f"a{number}",
             name=f"a{number}",
-            dependencies=(edge,),
+            dependencies=edges,
         )
         for number in range(4)
     ]
     Catalog(str(tmp_path / "catalog")).publish(
-        [a_snapshot([python, *users, a_spec("b1", name="zlib"), a_spec("b2", name="zlib")], "v1")]
+        [
+            a_snapshot(
+                [python, gmake, *users, a_spec("b1", name="zlib"), a_spec("b2", name="zlib")], "v1"
+            )
+        ]
     )
     assert export(tmp_path / "catalog", tmp_path / "site", "--limit", 2).code == 0
     folder = tmp_path / "site" / "packages"
     assert {path.name for path in folder.iterdir()} == {"python", "zlib", "index.html"}
+    _, left_out = index_of(tmp_path / "site")
+    assert left_out.startswith("This site leaves out 5 packages")
 
 
 def suggestions(browser: webdriver.Chrome, page: Path, text: str, number: int) -> list[str]:
@@ -196,6 +220,10 @@ def test_search_opens_pages(browser: webdriver.Chrome, odd_site: Path) -> None:
         browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(Keys.ENTER)
         wait_for(browser, lambda: "/series/" not in browser.current_url)
         assert browser.find_element(By.CSS_SELECTOR, "h1").text == title
+    suggestions(browser, odd_site / "index.html", "nothing", 0)
+    browser.find_element(By.CSS_SELECTOR, "[role=search] input").send_keys(Keys.ENTER)
+    note = (By.CSS_SELECTOR, "[role=search] .none")
+    wait_for(browser, lambda: "Nothing here has" in browser.find_element(*note).text)
     first, *_ = suggestions(browser, odd_site / "index.html", "develop", 2)
     assert first.startswith("develop\nseries")
     assert suggestions(browser, odd_site / "index.html", "nothing-like-it", 0) == []
