@@ -97,13 +97,14 @@ class ImportRun:
             self._settings.reading(),
             proof=not options["no_proof"],
             allow_empty=options["allow_empty"],
+            checksums=options["checksums"],
         )
         self._publications += parallel_import.publish_locations(
             options["locations"],
             lambda read: self._publish(_undated(read, options["taken_at"])),
             catalog=self._catalog,
             tags=options["tags"],
-            sizes=options["sizes"],
+            sizes=options["sizes"] or options["checksums"],
             settings=settings,
             report=self._report,
             jobs=options["jobs"],

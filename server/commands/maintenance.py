@@ -1,5 +1,6 @@
 """``cachelog remove``, ``prune``, ``keep-list``, ``vacuum``, ``verify``, ``backup``."""
 
+import os
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
@@ -180,15 +181,19 @@ def vacuum_command(*, older_than: _OlderThan, dry_run: _DryRun, catalog: str) ->
 @parameters.catalog_command("verify")
 def verify_command(
     *,
+    source: Annotated[str | None, option(metavar="SOURCE")],
     jobs: Jobs,
     cluster: Cluster,
     catalog: str,
 ) -> None:
-    """Read the entire catalog, and report damage.
+    """Read the entire catalog, and report damage; or compare a source's index with its files.
 
     Each finding is printed with a remedy. The exit code is 1 if anything is damaged. Nothing is
     changed. Imports and servers may run at the same time.
 
+    - source: Instead of the catalog, verify the index of this build cache (a folder, bucket or
+      registry): count the specs of the cache that the index lacks, and those that it lists although
+      the cache no longer has them.
     - jobs: Read with up to N processes; each uses up to 400 MB for contents of 60,000 specs. By
       default 1; on a cluster, the number of cores.
     """
@@ -196,6 +201,8 @@ def verify_command(
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.verification import verify
 
+    if source is not None:
+        return _verify_source(source)
     with console.progress() as bars, recorded(Catalog(catalog), "verify") as run:
         verified = verify(catalog, jobs=jobs, cluster=cluster or None, progress=bars)
         if not verified.is_sound:
@@ -204,6 +211,24 @@ def verify_command(
         lambda: {"isSound": verified.is_sound, **console.plain(verified)}, verified_lines(verified)
     )
     if not verified.is_sound:
+        raise click.exceptions.Exit(1)
+    return None
+
+
+def _verify_source(source: str) -> None:
+    from server.settings import settings_from
+    from server.terminal.printing.maintenance import difference_lines
+    from snapshots.sources.buildcache.reader import compare_with_cache
+    from snapshots.sources.reports import Report
+
+    with console.progress() as bars:
+        report = Report(progress=bars)
+        difference = compare_with_cache(source, settings_from(os.environ).reading(), report)
+    for warning in report.warnings:
+        console.note(f"warning: {warning}")
+    facts = {"isSound": difference.is_sound, **console.plain(difference)}
+    console.print_result(lambda: facts, difference_lines(difference))
+    if not difference.is_sound:
         raise click.exceptions.Exit(1)
 
 

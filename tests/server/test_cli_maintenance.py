@@ -11,6 +11,8 @@ from tests.server.commands import CommandResult, cachelog, fail, succeed
 from tests.snapshots import removal_catalogs
 from tests.snapshots.catalog.expected_histories import TABLES, forget, states
 from tests.snapshots.factories import a_snapshot, a_spec, day
+from tests.snapshots.sources.buildcache.folders import put_layout_3, put_specs, text
+from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node, small_database
 from tests.snapshots.templates import copied
 
 
@@ -186,3 +188,25 @@ def test_history_fill_computes_missing_changes(tmp_path: Path) -> None:
     assert result.out == "compared 2 pairs of neighbours\n"
     second = succeed("history", "fill", catalog=location)
     assert second.out == "nothing is missing: the changes of all neighbours are kept\n"
+
+
+def test_verify_compares_an_index_with_its_cache(tmp_path: Path) -> None:
+    """No catalog is read; the numbers are those of the import's warnings, and exit with 1."""
+    files = put_specs(tmp_path, small_database())
+    put_layout_3(tmp_path, text(small_database()))
+    assert succeed("verify", "--source", tmp_path).lines == [
+        "3 specs listed, as the cache has them"
+    ]
+    files[LIBELF].unlink()
+    put_specs(tmp_path, database(node("zlib", "b" * 32)))
+    result = cachelog("verify", "--source", tmp_path, "--json")
+    assert result.code == 1
+    assert (result.json["isSound"], result.json["numSpecs"]) == (False, 3)
+    assert (result.json["unlisted"], result.json["gone"]) == (["b" * 32], [LIBELF])
+    lines = cachelog("verify", "--source", tmp_path).lines
+    advice = "'spack buildcache update-index' writes it again"
+    assert [line.split(": ")[-1] for line in lines] == [
+        f"lacks 1 spec of the cache; {advice}",
+        f"lists 1 spec that the cache no longer has; {advice}",
+        "3 specs listed",
+    ]

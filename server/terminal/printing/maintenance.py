@@ -36,6 +36,7 @@ from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import RecipesOrigin
 from snapshots.refs import series
 from snapshots.sources import lock_files
+from snapshots.sources.buildcache.reader import CacheDifference
 from snapshots.sources.reports import Report
 from snapshots.texts import counted, minute, size
 
@@ -316,3 +317,12 @@ def verified_lines(verified: Verified) -> Iterator[str]:
     damaged = sum(finding.is_damage for finding in verified.findings)
     found = counted(damaged, "damage") if damaged else "no damage"
     yield f"{contents}{revisions}, {counted(verified.num_specs, 'spec')}: {found} found"
+
+
+def difference_lines(difference: CacheDifference) -> Iterator[str]:
+    """Yield what is wrong with the index of a build cache, and the number of its specs."""
+    for reason in difference.reasons():
+        advice = "'spack buildcache update-index' writes it again"
+        yield f"{removed('damaged')}: {difference.location}: {reason}; {advice}"
+    listed = f"{counted(difference.num_specs, 'spec')} listed"
+    yield f"{listed}, as the cache has them" if difference.is_sound else listed

@@ -384,14 +384,19 @@ class BinaryPackage(msgspec.Struct, frozen=True):
     checksum: str | None = None
 
 
+_NO_KEYS: Mapping[str, str] = {}
+
+
 def read_packages(
     specs_by_cache: Mapping[BuildCache | None, Sequence[Spec]], transport: Transport
 ) -> dict[str, BinaryPackage]:
     """Return the package of each spec, by hash, from the manifests in caches of layout 3.
 
     Results from URLs are stored in the cache folder, so that an interrupted import continues where
-    it stopped. Hashes without a manifest are omitted, with a warning. Raises SourceError for an
-    unreadable manifest, unless the report skips bad ones.
+    it stopped. With the setting ``checksums``, the manifests in buckets are listed, and changed
+    ones are read again; for other URLs, a warning says that they are not. Hashes without a manifest
+    are omitted, with a warning. Raises SourceError for an unreadable manifest, unless the report
+    skips bad ones.
     """
     hash_by_manifest: dict[str, str] = {}
     elsewhere = 0
@@ -411,20 +416,41 @@ def read_packages(
         signed.add(manifest.signed)
         return package_of(manifest, location)
 
-    packages = packages_at(hash_by_manifest, read, transport)
+    keys: dict[str, str] = {}
+    if transport.settings.checksums:
+        for cache in specs_by_cache:
+            if cache is not None and cache.layout == 3 and is_url(cache.base):
+                keys |= _versioned_keys(cache, transport)
+    packages = packages_at(hash_by_manifest, read, transport, keys)
     warn_if_signed(transport.report, is_signed=True in signed)
     return packages
+
+
+def _versioned_keys(cache: BuildCache, transport: Transport) -> Mapping[str, str]:
+    """Return the keys of manifests in the cache folder, by location, that change with them."""
+    folder = join(cache.base, _LAYOUT_3_SPECS)
+    if not transport.can_list(folder):
+        reason = "HTTP lists no manifests, so those that an earlier import read are not read again"
+        transport.report.warn(f"{cache.base}: {reason}")
+        return {}
+    return {
+        file.location: f"{_package_key(file.location)} {file.version}"
+        for file in transport.listing(folder)
+        if file.version is not None
+    }
 
 
 def packages_at(
     hash_by_manifest: dict[str, str],
     read: Callable[[str], BinaryPackage],
     transport: Transport,
+    keys: Mapping[str, str] = _NO_KEYS,
 ) -> dict[str, BinaryPackage]:
     """Return the packages that manifests name, by hash, like ``read_packages``.
 
     ``read`` fetches the manifest at a location and finds the package in it, in any thread. It
-    raises SourceError and Missing.
+    raises SourceError and Missing. ``keys`` are those of manifests in the cache folder, if other
+    than by location.
     """
     packages: dict[str, BinaryPackage] = {}
     missing: dict[str, Missing] = {}
@@ -441,11 +467,11 @@ def packages_at(
         if package is not None:
             packages[hash_by_manifest[location]] = package
             if is_url(location):  # a file can be read again, and can change
-                cache.keep(_package_key(location), msgspec.json.encode(package))
+                cache.keep(keys.get(location, _package_key(location)), msgspec.json.encode(package))
 
     with DocumentCache(settings.cache_dir, settings.cache_bytes, transport.report) as cache:
         for location in list(hash_by_manifest):
-            document = cache.find(_package_key(location))
+            document = cache.find(keys.get(location, _package_key(location)))
             if document is not None:
                 with suppress(msgspec.DecodeError):
                     package = msgspec.json.decode(document, type=BinaryPackage)

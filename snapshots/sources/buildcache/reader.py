@@ -426,6 +426,55 @@ def _origin(location: str, settings: ReadSettings) -> str:
     return resolve(location, settings)
 
 
+class CacheDifference(msgspec.Struct, frozen=True):
+    """The difference between an index and the files of its build cache.
+
+    - location: The location of the index.
+    - num_specs: The number of specs that the index lists.
+    - unlisted: The hashes of specs that the index lacks.
+    - gone: The hashes of specs that it lists although the cache no longer has them.
+    - is_known: Whether the files could be listed.
+    """
+
+    location: str
+    num_specs: int
+    unlisted: Set[str] = frozenset()
+    gone: Set[str] = frozenset()
+    is_known: bool = True
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the index lists exactly the specs of the cache."""
+        return self.is_known and not self.unlisted and not self.gone
+
+    def reasons(self) -> Iterator[str]:
+        """Yield what is wrong with the index, with the number of specs."""
+        if self.unlisted:
+            yield f"lacks {counted(len(self.unlisted), 'spec')} of the cache"
+        if self.gone:
+            yield f"lists {counted(len(self.gone), 'spec')} that the cache no longer has"
+
+
+def compare_with_cache(location: str, settings: ReadSettings, report: Report) -> CacheDifference:
+    """Compare the index of a build cache with the files of the cache.
+
+    Raises SourceError if the location has no index, if its files cannot be listed, and for the
+    errors of reading an index.
+    """
+    with Transport(settings, report, [_origin(location, settings)]) as transport:
+        reading = _Reading(transport, sizes=False)
+        index = reading.locate(location)
+        fetched = reading.fetch(index)
+        if fetched is None:
+            raise SourceError(location, "has no index to compare with the files of the cache")
+        specs, _ = reading.decode(index, fetched)
+        difference = reading.compare(index, specs)
+    if not difference.is_known:
+        reason = "the files of its build cache cannot be listed, so that its index is not compared"
+        raise SourceError(location, f"{reason}; name the folder, bucket or registry of the cache")
+    return difference
+
+
 class ListedTag(msgspec.Struct, frozen=True, kw_only=True):
     """A tag of the list at ``listed_in``, with its stacks.
 
@@ -534,9 +583,9 @@ class _Reading:
             return listed.version
         specs, version = self.decode(index, fetched)
         if self._lists_caches and not layouts.is_view(index.location):
-            num_unlisted, reasons = self._differences(index, specs)
-            self._num_unlisted += num_unlisted
-            for reason in reasons:
+            difference = self.compare(index, specs)
+            self._num_unlisted += len(difference.unlisted)
+            for reason in difference.reasons():
                 self.report.warn(f"{index.location}: {reason}")
         packages = registry.packages(specs.in_cache.values()) if registry and self._sizes else {}
         merged.add(stack, specs, index, packages)
@@ -563,26 +612,18 @@ class _Reading:
             raise _TagList(index.location, tags)
         return specs, version
 
-    def _differences(
-        self, index: layouts.IndexLocation, specs: database.IndexSpecs
-    ) -> tuple[int, Iterator[str]]:
-        """Compare an index with the files of its cache, if these can be listed.
-
-        Return the number of specs that the index lacks, and what is wrong with it.
-        """
+    def compare(self, index: layouts.IndexLocation, specs: database.IndexSpecs) -> CacheDifference:
+        """Return the difference between an index and the files of its cache."""
         registry = self._registries.get(index)
         hashes: Set[str] = frozenset()
         if registry:
             hashes = registry.listed_hashes()
         elif index.cache is not None:
             hashes = layouts.listed_hashes(index.cache, self._transport)
-        listed = specs.in_cache.keys() if hashes else frozenset()
-        lacking, gone = len(hashes - listed), len(listed - hashes)
-        reasons = {
-            f"lacks {counted(lacking, 'spec')} of the cache": lacking,
-            f"lists {counted(gone, 'spec')} that the cache no longer has": gone,
-        }
-        return lacking, (reason for reason, number in reasons.items() if number)
+        listed = specs.in_cache.keys()
+        if not hashes:
+            return CacheDifference(index.location, len(listed), is_known=False)
+        return CacheDifference(index.location, len(listed), hashes - listed, listed - hashes)
 
     def snapshot(
         self, location: str, tag: str, merged: MergedIndexes, version: str
