@@ -55,5 +55,5 @@ def test_older_format(catalog: Catalog) -> None:
     without_format(catalog)
     reader = Catalog(catalog.location)
     for use in (reader.refresh, lambda: publish(reader, 3, 3), lambda: verify(catalog.location)):
-        with pytest.raises(OlderCatalog, match=r"import them again, as docs/install.md describe"):
+        with pytest.raises(OlderCatalog, match=r"import its sources again"):
             use()
