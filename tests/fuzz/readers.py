@@ -20,7 +20,7 @@ from snapshots.refs import parse_moment, parse_ref, parse_side, split_range
 from snapshots.sources import lock_files, side_files
 from snapshots.sources.buildcache.database import SpecDocuments, decode
 from snapshots.sources.buildcache.layouts import parse_manifest
-from snapshots.sources.buildcache.oci import Image, challenges
+from snapshots.sources.buildcache.oci import Image
 from snapshots.sources.downloads import user_file
 from snapshots.sources.git import page_history
 from snapshots.sources.inputs import decode_json
@@ -98,7 +98,6 @@ NEW_INDEX = database(
     version="9",
 )
 IMAGES = [index_image(small_database()), *map(spec_image, documents_of(small_database()).values())]
-CHALLENGE = 'Bearer realm="https://ghcr.io/token",service="ghcr.io",scope="a:b:pull", Basic realm=x'
 RULES = """# Before publishing.
 [[rule]]
 name = "Users of e4s lose nothing"
@@ -210,12 +209,6 @@ def _image(random: Random, _: Path) -> None:
     manifest_of_image = decode_json(_damaged(image, random), Image, "manifest")
     for layer in (*manifest_of_image.layers, *manifest_of_image.manifests):
         hashlib.new(layer.checksum[0])
-
-
-def _challenge(random: Random, _: Path) -> None:
-    header = mutated_bytes(CHALLENGE.encode(), random).decode("latin-1")
-    for scheme in challenges([header, CHALLENGE]):
-        assert scheme == scheme.lower()
 
 
 def _lock_file(random: Random, _: Path) -> None:
@@ -342,7 +335,6 @@ READERS: Mapping[str, Case] = {
     "indexes": _index,
     "documents of specs": _spec_document,
     "images": _image,
-    "logins": _challenge,
     "lock files": _lock_file,
     "sides": _side,
     "manifests": _manifest,
