@@ -11,7 +11,7 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.asgi.admission import Admission, Outgoing
+from server.asgi.admission import PIECE, Admission, Outgoing
 from server.asgi.lanes import Lane
 from server.asgi.responses import (
     CODINGS,
@@ -176,14 +176,14 @@ async def sent(response: Response, lane: Lane, *headers: tuple[bytes, bytes]) ->
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("num_bytes", [0, 256 << 10, (256 << 10) + 1, 1 << 20])
+@pytest.mark.parametrize("num_bytes", [0, PIECE, PIECE + 1, 4 * PIECE])
 async def test_large_body_is_sent_in_pieces(num_bytes: int) -> None:
     """A slow client holds no copy of the entire body."""
     response = Response(200, noise(num_bytes), b"text/plain", b"no-store")
     lane = Lane("test", threads=1, patience=0.05)
     start, *bodies = await sent(response, lane)
     assert b"".join(body["body"] for body in bodies) == response.body
-    assert all(len(body["body"]) <= 256 << 10 for body in bodies)
+    assert all(len(body["body"]) <= PIECE for body in bodies)
     assert [body.get("more_body", False) for body in bodies] == [True] * (len(bodies) - 1) + [False]
     assert dict(start["headers"])[b"content-length"] == str(len(response.body)).encode()
 
