@@ -322,8 +322,8 @@ Recipes = Annotated[
     option(
         envvar=_RECIPES,
         metavar="REPO",
-        help="The git repository of the recipes (a path or clone URL), from which the commits that "
-        f"rebuilt specs are determined. By default {_RECIPES}.",
+        help="The git repository of the recipes (a path or clone URL), whose commits explain "
+        f"replacements. By default {_RECIPES}.",
     ),
 ]
 
