@@ -106,9 +106,9 @@ def test_settings_have_one_row() -> None:
     assert rows == [variable_of(name) for name in Settings.__struct_fields__]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", sorted(DOCUMENTS.keys() - {"CHANGELOG.md"}))
 def test_documented_variables_are_settings(document: str) -> None:
-    """A misspelt variable keeps the server from starting."""
+    """A misspelt variable keeps the server from starting. The changelog names some that went."""
     names = set(re.findall(r"`(CACHELOG_[A-Z0-9_]*[A-Z])", DOCUMENTS[document]))
     tests_and_builds = {
         name for name in names if name.startswith(("CACHELOG_TEST_", "CACHELOG_BUILD_"))
