@@ -21,7 +21,7 @@ from schema.comparisons.explanations import (
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, LOADED, Cost, Work, field, resolver
-from schema.node import Node, id_field, key_of, url_field
+from schema.node import Node, id_field, url_field
 from schema.revisions.revision import (
     Revision,
     revision_connection,
@@ -216,7 +216,7 @@ class _PackagePairs(msgspec.Struct, frozen=True):
 
 
 @gql.object_type
-class PackageHistoryEntry(Node):
+class PackageHistoryEntry:
     """The changes of a package in one revision, compared with the previous revision of the series.
 
     - revision: The revision that changed the package.
@@ -228,24 +228,8 @@ class PackageHistoryEntry(Node):
     - num_specs_changed: Number of its hashes whose facts changed.
     """
 
-    series_name: strawberry.Private[str]
     entry: strawberry.Private[PackageEntry]
     of_package: strawberry.Private[_PackagePairs]
-
-    id = id_field("PackageHistoryEntry", "series_name", "entry.head", "of_package.name")
-
-    @classmethod
-    def of_id(
-        cls, context: Context, series: str, key: str, name: str
-    ) -> "PackageHistoryEntry | None":
-        """Return the entry of a package in a revision; None if it did not change the package."""
-        package = SeriesPackage.of_id(context, series, name)
-        if package is None:
-            return None
-        for entry in package.entries_of(context):
-            if key_of(entry.entry.head) == key:
-                return entry
-        return None
 
     revision = revision_field("entry.head")
 
@@ -298,18 +282,6 @@ class PackageHistoryEntry(Node):
         if base is None:
             return None
         return self.of_package.commit(info.context, base, self.entry.head)
-
-
-@gql.object_type
-class PackageHistoryEdge(relay.Edge[PackageHistoryEntry]):
-    """An entry in a list, with its cursor."""
-
-
-@gql.object_type
-class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
-    """A page of a package's history, newest first."""
-
-    edges: list[PackageHistoryEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
 CELLS = 20_000
@@ -436,15 +408,16 @@ class SeriesPackage(Node):
         return bool(revisions) and revisions[0] == (self.timeline or self._summary).last_seen
 
     @relay.connection_field(Cost(weight=TIMELINE))
-    def entries(self, info: Info, *, page: relay.PageArguments) -> PackageHistoryConnection | None:
+    def entries(
+        self, info: Info, *, page: relay.PageArguments
+    ) -> relay.Connection[PackageHistoryEntry] | None:
         """One entry for each revision that changed the package, newest first."""
         objects = self.entries_of(info.context)
         if self.timeline is None:
             return None
         entries = self.timeline.entries
         keys = many.ComputedList(len(entries), lambda place: entries[place].head.ref)
-        shown = relay.connection_of(page, keys, objects.__getitem__, PackageHistoryEdge)
-        return PackageHistoryConnection(page=shown.page)
+        return relay.connection_of(page, keys, objects.__getitem__)
 
     def entries_of(self, context: Context) -> many.ComputedList[PackageHistoryEntry]:
         """Return an object for each entry; their main causes are read for many at once."""
@@ -459,9 +432,7 @@ class SeriesPackage(Node):
                 if one.base is not None
             ]
             of_package = _PackagePairs(self.name, self.series_name, frozenset(pairs))
-            return PackageHistoryEntry(
-                series_name=self.series_name, entry=entries[place], of_package=of_package
-            )
+            return PackageHistoryEntry(entry=entries[place], of_package=of_package)
 
         return many.ComputedList(len(entries), entry)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from schema.node import key_of, node_id
+from schema.node import node_id
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
@@ -76,7 +76,7 @@ SPAN = (
 )
 HASH = f"id hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
 ENTRY = (
-    f"id revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
+    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
     "versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged reasons { reason numSpecs }"
 )
 PACKAGE = (
@@ -148,7 +148,6 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
         shown(entry, "kind versions_added versions_removed")
         | counts(entry, "specs_added specs_removed specs_changed")
         | {
-            "id": node_id("PackageHistoryEntry", series, key_of(entry.head), name),
             "revision": shown(entry, "head")["head"],
             "comparison": entry.base and shown(entry, "base head"),
             "reasons": [

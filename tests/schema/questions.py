@@ -75,14 +75,14 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
     packages {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
       nodes {{
-        id name kind versionsAdded versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged
-        sizeDelta mainCause {{ id }}
+        name kind versionsAdded versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged
+        sizeDelta mainCause {{ title }}
         before {{ name numSpecs }} after {{ name numSpecs }} }}
     }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ hash }} }}
       nodes {{
-        id kind hash name before {{ ...S }} after {{ ...S }} counterpart {{ hash }}
+        kind hash name before {{ ...S }} after {{ ...S }} counterpart {{ hash }}
         fields {{ path before after }}
       }}
     }}
@@ -90,7 +90,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
   }}
 }}
 fragment T on StackChange {{
-  id name kind numSpecsBefore numSpecsAfter sizeDelta numSpecsAdded numSpecsRemoved
+  name kind numSpecsBefore numSpecsAfter sizeDelta numSpecsAdded numSpecsRemoved
   addedPackageNames removedPackageNames
 }}
 {SPEC}"""
@@ -98,20 +98,18 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
   compare(base: $base, head: $head) {
     summary { numSpecsRebuilt numSpecsReplaced numCellsLost numCellsGained }
     causes(first: 20) {
-      totalCount pageInfo { hasNextPage } edges { cursor node { id } }
-      nodes { ...C together { id } numTogether specs(first: 50) { totalCount nodes { hash } }
+      totalCount pageInfo { hasNextPage } edges { cursor node { title } }
+      nodes { ...C together { title } numTogether specs(first: 50) { totalCount nodes { hash } }
         involved: specs(involved: true, first: 50) { nodes { hash } } }
     }
     causeKinds { kind numCauses numSpecs }
     reasons { reason numSpecs }
     whyUnknown
     pairs: specs(first: 50, pairsOnce: true) { totalCount nodes { hash counterpart { hash } } }
-    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") {
-      id title
-    }
+    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") { title }
     specs(first: 50) { nodes {
       hash kind reason whyAmbiguous counterpart { hash }
-      mainCause { title } involvedCauses { id title }
+      mainCause { title } involvedCauses { title }
       path { name before { hash } after { hash } }
     } }
     coverage(by: $by, first: 100) {
@@ -122,7 +120,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
   }
 }
 fragment C on Cause {
-  id kind packageName valueBefore valueAfter title whyUnknown facts { path before after }
+  kind packageName valueBefore valueAfter title whyUnknown facts { path before after }
   numSpecs numInvolved packageNames package { id name }
 }"""
 MAIN_CAUSES = """query($name: String!) { package(name: $name) { seriesPackage { entries {
@@ -154,7 +152,7 @@ OTHERS = """query($ids: [ID!]!) {
   revision { lookup(specs: []) { found { hash } } }
 }"""
 EFFECT = """fragment E on CommitEffect {
-  id commit { ...C } level isTakenBack causes(first: 5) { nodes { title } }
+  commit { ...C } level isTakenBack causes(first: 5) { nodes { title } }
   numSpecs numInvolved stackNames
   comparison { id }
 }
@@ -201,13 +199,13 @@ TWINS = """query($ref: String!, $after: String) {
     totalCount numSaved sizeSaved pageInfo { hasNextPage endCursor }
     edges { cursor node { version } }
     causes(first: 3) { nodes {
-      id kind packageName valueBefore valueAfter title numSpecs numInvolved
+      kind packageName valueBefore valueAfter title numSpecs numInvolved
       commits(first: 1) { nodes { level } }
-      specs(first: 5) { nodes { id hash kind reason counterpart { hash } path { name } } }
+      specs(first: 5) { nodes { hash kind reason counterpart { hash } path { name } } }
     } }
     nodes {
-      id name version numSpecs specs(first: 9) { nodes { hash } }
-      causes(first: 2) { nodes { id title } }
+      name version numSpecs specs(first: 9) { nodes { hash } }
+      causes(first: 2) { nodes { title } }
       numSaved sizeSaved
     }
   } }
@@ -233,7 +231,7 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
     causes(first: 50) {
       totalCount
       nodes {
-        id title kind packageName valueBefore valueAfter numSpecs facts { path } path { name }
+        title kind packageName valueBefore valueAfter numSpecs facts { path } path { name }
       }
     }
     numSharedBelow numDifferingBelow numOnlyBelowBase numOnlyBelowHead

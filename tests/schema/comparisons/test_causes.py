@@ -84,13 +84,13 @@ def test_causes(answer: Any, explained: Explanation) -> None:
         assert cause["specs"]["totalCount"] == cause["numSpecs"]
         assert cause["numInvolved"] == len(cause["involved"]["nodes"])
         assert cause["packageNames"] == package.present(all_causes.rows_of(number))
-        together = [nodes[other]["id"] for other in all_causes.together_with(number)]
-        assert [other["id"] for other in cause["together"]] == together
+        together = [nodes[other]["title"] for other in all_causes.together_with(number)]
+        assert [other["title"] for other in cause["together"]] == together
         assert cause["packageName"] in cause["title"]
         assert cause["facts"]
         assert cause["whyUnknown"] is None
     assert [edge["node"] for edge in answer["causes"]["edges"]] == [
-        {"id": node["id"]} for node in nodes
+        {"title": node["title"]} for node in nodes
     ]
 
 
@@ -156,10 +156,10 @@ def test_cause_is_identified_by_its_facts(world: World, answer: Any) -> None:
     """Kind, package and both values identify a cause; other values identify none."""
     query = """query($kind: CauseKind!, $package: String!, $before: String, $after: String) {
       compare(base: "develop~1", head: "develop") {
-        cause(kind: $kind, package: $package, before: $before, after: $after) { id } } }"""
+        cause(kind: $kind, package: $package, before: $before, after: $after) { title } } }"""
     for cause in answer["causes"]["nodes"]:
         facts = {"kind": cause["kind"]} | {name: cause[field] for name, field in FACTS.items()}
-        assert world.data(query, **facts)["compare"]["cause"] == {"id": cause["id"]}
+        assert world.data(query, **facts)["compare"]["cause"] == {"title": cause["title"]}
         assert world.data(query, **facts | {"before": "x"})["compare"]["cause"] is None
 
 
@@ -208,10 +208,10 @@ def test_causes_can_be_ordered(world: World, answer: Any) -> None:
             ordered = world.data(
                 f"""{{ compare(base: "develop~1", head: "develop") {{
                   causes(first: 1000, orderBy: {{field: {field}, direction: {direction}}}) {{
-                    nodes {{ id }} }} }} }}"""
+                    nodes {{ title }} }} }} }}"""
             )["compare"]["causes"]["nodes"]
             expected = sorted(nodes, key=value, reverse=direction == "DESC")
-            assert [cause["id"] for cause in ordered] == [cause["id"] for cause in expected]
+            assert [cause["title"] for cause in ordered] == [cause["title"] for cause in expected]
 
 
 def test_number_of_dimensions_is_limited(world: World) -> None:
@@ -261,6 +261,6 @@ def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.Mo
     )
     world.data(text % "title kind numSpecs facts { path }")
     assert not rows_of.called
-    specs = world.data(text % "id packageNames")["compare"]["specs"]["nodes"]
-    ids = {spec["mainCause"]["id"] for spec in specs if spec["mainCause"]}
-    assert rows_of.call_count == len(ids) < len(specs)
+    specs = world.data(text % "title packageNames")["compare"]["specs"]["nodes"]
+    titles = {spec["mainCause"]["title"] for spec in specs if spec["mainCause"]}
+    assert rows_of.call_count == len(titles) < len(specs)

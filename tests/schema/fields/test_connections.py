@@ -59,7 +59,7 @@ LISTINGS = {
     "changed packages": Listing(f"{COMPARED} > packages", "", "", "name"),
     "changed specs": Listing(f"{COMPARED} > specs", "filter: $filter", "$filter: SpecFilter"),
     "added specs": Listing(f"{COMPARED} > specs", "kinds: [ADDED]", ""),
-    "causes": Listing(f"{COMPARED} > causes", "", "", "id"),
+    "causes": Listing(f"{COMPARED} > causes", "", "", "title"),
     "coverage": Listing(f"{COMPARED} > coverage", "by: []", "", "packageName"),
     "packages of the catalog": Listing("packages", "", "", "name"),
     "revisions with hashes": Listing("revisionsHolding", "hashes: []", "", "id"),
