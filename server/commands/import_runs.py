@@ -141,7 +141,6 @@ class ImportRun:
             path=options["path"] or _PAGES_FOLDER,
             since=options["since"],
             tags=options["tags"],
-            every=options["every"] or "commit",
             history=self._catalog.history,
             settings=self._settings.reading(),
             report=self._report,

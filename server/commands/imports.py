@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import click
 
@@ -12,10 +12,7 @@ from server.terminal.parameters import Cluster, Flag, Jobs, Recipes, argument, o
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted
 
-if TYPE_CHECKING:
-    from snapshots.sources.git.page_history import Every
-
-_OF_GIT = ("since", "path", "every")
+_OF_GIT = ("since", "path")
 _OF_LOCATIONS = ("taken_at", "sizes", "checksums", "no_proof", "allow_empty")
 """Options that apply to imports of locations only; those of ``_OF_GIT`` apply to git only."""
 
@@ -36,7 +33,6 @@ class ImportOptions(TypedDict):
     git: Annotated[str | None, option(metavar="REPO")]
     path: Annotated[str | None, option(metavar="FOLDER")]
     since: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
-    every: Annotated["Every | None", option(type=click.Choice(["commit", "day", "week"]))]
     gate: Annotated[str | None, option(type=click.Path(), metavar="FILE")]
     source_name: Annotated[str | None, option(metavar="NAME")]
     skip_bad: Flag
@@ -72,9 +68,9 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
       failed upload.
     - git: Read the history of cache pages in a git repository (a path or clone URL): a revision
       for each commit that changed a tag.
-    - path: With --git: the folder of the pages in the repository. By default _cache.
+    - path: With --git: the folder in the repository that has a folder of pages for each tag. By
+      default _cache.
     - since: With --git: read only commits since this time.
-    - every: With --git: read each commit (the default), or the last of each day or week.
     - gate: Publish only if no rule of this file is broken. As in 'cachelog gate', each revision is
       compared with the previous one of its series.
     - source_name: The name of the source in revisions, instead of the location. By default a URL,

@@ -20,7 +20,7 @@ from snapshots.errors import InvalidArgument, SourceError
 from snapshots.recipes.commits import Commit, CommitGraph, Recipes, RecipesOrigin, SpackChange
 from snapshots.refs import series
 from snapshots.sources.git.clones import fetch_blobs, open_repository
-from snapshots.sources.git.repository import BadBlob, Blobs, Repository, Stream, fields_of, run
+from snapshots.sources.git.repository import BadObject, Objects, Repository, Stream, fields_of, run
 from snapshots.sources.settings import ReadSettings
 from snapshots.texts import legible, quoted
 
@@ -311,9 +311,9 @@ class RecipesRepository:
         pins: dict[str, str] = {}
         with suppress(SourceError):  # the change is then reported without its two versions
             fetch_blobs(self._repository, named)
-            with closing(Blobs(self._repository)) as reader:
+            with closing(Objects(self._repository)) as reader:
                 for blob in named:
-                    with suppress(BadBlob):
+                    with suppress(BadObject):
                         pin = _spack_in(reader.read(blob, self.location))
                         if pin is not None:
                             pins[blob] = pin

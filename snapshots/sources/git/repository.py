@@ -10,15 +10,14 @@ run in a folder of cachelog, and only the objects of a local repository are used
 time: git waits indefinitely for a pipe in place of a file.
 """
 
-import hashlib
 import os
+import re
 import resource
 import subprocess
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Timer
@@ -261,37 +260,22 @@ def _failed(repository: Repository, stderr: bytes, status: int) -> SourceError:
 
 # -- commits, trees and blobs
 
-MAX_CHANGES = 1_000_000
-"""Maximum number of differing paths between two states; small trees can represent any number."""
-
 _CHUNK = 1 << 16
 _REGULAR_FILE = b"100"
-_FOLDER = b"040000"
+_FOLDER = b"40000"
 
 
 class PagesCommit(msgspec.Struct, frozen=True):
-    """A commit that changed the folder of pages; ``tree`` is the tree of the folder."""
+    """A commit that changed the folder of pages; ``tree`` is that of the folder, if it has one."""
 
     hash: str
     time: datetime
-    tree: str
+    tree: str | None
 
     @property
     def short(self) -> str:
         """The abbreviated hash for messages."""
         return self.hash[:12]
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A path that differs between two trees; ``blob`` is its blob in the second.
-
-    It is None if the path was removed, or is no longer a regular file. ``is_folder`` is true if the
-    path is a folder in either tree.
-    """
-
-    path: str
-    blob: str | None
-    is_folder: bool
 
 
 def folder_path(path: str) -> str:
@@ -315,22 +299,16 @@ def commits_of(repository: Repository, folder: str) -> list[PagesCommit]:
     requests = "".join(f"{commit}:{folder}\n" for _, commit in lines)
     check = ("cat-file", "--batch-check=%(objectname) %(objecttype)")
     answers = run(repository, *check, data=requests.encode(errors="surrogateescape")).split(b"\n")
-    nothing = tree = empty_tree(lines[0][1])
+    tree: str | None = None
     commits = []
     for (seconds, commit), answer in zip(lines, answers, strict=False):
         name, _, kind = answer.decode(errors="replace").rpartition(" ")
-        before, tree = tree, name if kind == "tree" else nothing
+        before, tree = tree, name if kind == "tree" else None
         if tree != before:
             commits.append(PagesCommit(commit, _moment(repository, commit, seconds), tree))
     if not commits:
         raise SourceError(repository.location, f"no commit has a folder {folder or '/'}")
     return commits
-
-
-def empty_tree(like: str) -> str:
-    """Return the hash of the empty tree, computed with the hash function of ``like``."""
-    function = "sha1" if len(like) == 40 else "sha256"
-    return hashlib.new(function, b"tree 0\0", usedforsecurity=False).hexdigest()
 
 
 def _moment(repository: Repository, commit: str, seconds: str) -> datetime:
@@ -339,19 +317,6 @@ def _moment(repository: Repository, commit: str, seconds: str) -> datetime:
     except (ValueError, OverflowError, OSError):
         reason = f"commit {commit} has no usable date: {seconds}"
         raise SourceError(repository.location, reason) from None
-
-
-def changes_between(
-    repository: Repository, trees: Sequence[str], *, recursive: bool = True
-) -> Generator[list[Change], None, None]:
-    """Yield the changes from each tree to the next; only direct entries if not recursive.
-
-    Raises SourceError if git fails.
-    """
-    requests = "".join(f"{old} {new}\n" for old, new in pairwise(trees))
-    command = ["diff-tree", "--stdin", "--raw", "--no-renames", "-z", *["-r"] * recursive]
-    with Stream(repository, *command, data=requests.encode()) as stream:
-        yield from _parse_changes(fields_of(stream), repository.location)
 
 
 def fields_of(stream: Stream) -> Iterator[bytes]:
@@ -364,56 +329,31 @@ def fields_of(stream: Stream) -> Iterator[bytes]:
     yield rest
 
 
-def _parse_changes(fields: Iterator[bytes], location: str) -> Iterator[list[Change]]:
-    # A line with the two trees precedes the changes of a pair. It ends in a newline, unlike all
-    # other entries, and therefore begins the field of the following change.
-    changes: list[Change] | None = None
-    for field in fields:
-        *pairs, entry = field.split(b"\n")
-        for _ in pairs:
-            if changes is not None:
-                yield changes
-            changes = []
-        if entry and changes is not None:
-            before, after, _, blob, _ = entry.removeprefix(b":").split(b" ")
-            path = next(fields).decode(errors="backslashreplace")
-            is_file = after.startswith(_REGULAR_FILE)
-            is_folder = _FOLDER in (before, after)
-            if len(changes) == MAX_CHANGES:
-                raise SourceError(location, f"a commit changes more than {MAX_CHANGES:,} paths")
-            changes.append(Change(path, blob.decode() if is_file else None, is_folder))
-    if changes is not None:
-        yield changes
+class BadObject(SourceError):
+    """An object that is missing or too large."""
 
 
-class BadBlob(SourceError):
-    """A blob that is missing or too large."""
+class Objects:
+    """Reads blobs and trees, one after another, from a running ``git cat-file --batch``.
 
-
-class Blobs:
-    """Reads blobs, one after another, from a running ``git cat-file --batch``.
-
-    The constructor raises SourceError if git cannot be started.
+    The constructor raises SourceError if git cannot be started. The methods raise BadObject, with
+    ``location``, if an object is missing or too large for a page, and SourceError if git fails.
     """
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._stream = self._opened()
 
-    def read(self, blob: str, location: str) -> bytes:
-        """Return a blob's bytes.
-
-        Raises BadBlob, with ``location``, if it is missing or too large for a page, and SourceError
-        if git fails.
-        """
+    def read(self, name: str, location: str) -> bytes:
+        """Return the bytes of an object."""
         try:
-            self._stream.input.write(blob.encode() + b"\n")
+            self._stream.input.write(name.encode() + b"\n")
             self._stream.input.flush()
         except BrokenPipeError:
             raise self._stream.failure() from None
         answer = self._stream.output.readline().split()
         if answer[-1:] == [b"missing"]:
-            raise BadBlob(location, f"the repository lacks its object {blob}")
+            raise BadObject(location, f"the repository lacks its object {name}")
         if len(answer) != 3:
             raise self._stream.failure()
         size = int(answer[2])
@@ -421,11 +361,32 @@ class Blobs:
             # Git sends the size first. It is killed before it decompresses and writes the content.
             self.close()
             self._stream = self._opened()
-            raise BadBlob(location, f"contains more than {MAX_PAGE_BYTES:,} bytes")
+            raise BadObject(location, f"contains more than {MAX_PAGE_BYTES:,} bytes")
         data = self._stream.output.read(size + 1)
         if len(data) <= size:
             raise self._stream.failure()
         return data[:-1]
+
+    def folders(self, tree: str, location: str) -> dict[str, str]:
+        """Return the trees of the folders in a tree by name, without hidden ones."""
+        return {
+            name: inner
+            for mode, name, inner in self._entries(tree, location)
+            if mode == _FOLDER and not name.startswith(".")
+        }
+
+    def file(self, tree: str, name: str, location: str) -> str | None:
+        """Return the blob of the regular file with a name in a tree; None if there is none."""
+        for mode, found, blob in self._entries(tree, location):
+            if found == name and mode.startswith(_REGULAR_FILE):
+                return blob
+        return None
+
+    def _entries(self, tree: str, location: str) -> Iterator[tuple[bytes, str, str]]:
+        """Yield the mode, name and object of each entry of a tree: MODE NAME, NUL, binary hash."""
+        entry = rb"(\d+) ([^\0]+)\0(.{%d})" % (len(tree) // 2)
+        for match in re.finditer(entry, self.read(tree, location), re.S):
+            yield match[1], match[2].decode(errors="backslashreplace"), match[3].hex()
 
     def close(self) -> None:
         """Terminate the command."""

@@ -196,7 +196,7 @@ def _other_state_error(file: Path, first: Path, name: str, tag: str | None) -> S
 
 # -- the files
 
-_PAGE = "specs.md"
+PAGE_NAME = "specs.md"
 """The name of every page on the website; a damaged file with this name is still a page."""
 
 
@@ -263,7 +263,7 @@ def _is_page(path: str, name: str, report: Report) -> bool:
     """
     is_markdown = name.endswith(".md") and name.lower() != "readme.md"
     try:
-        if name == _PAGE or not S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+        if name == PAGE_NAME or not S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
             return is_markdown
         file, _ = open_regular(path)
         with file:

@@ -49,7 +49,6 @@ def test_clones_are_updated(repository: Repository, tmp_path: Path) -> None:
         ({"path": "../other"}, InvalidArgument, "is not the path of a folder"),
         ({"path": "texts"}, SourceError, "has no cache pages"),
         ({"tags": ["v9*", "nix"]}, InvalidArgument, r"v9\* nix matches no tag .*\(develop\)"),
-        ({"every": "hour"}, InvalidArgument, "'hour' is not one of commit, day, week"),
     ],
 )
 def test_invalid_options(

@@ -2,14 +2,13 @@
 
 import random
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from snapshots.errors import SourceError
-from snapshots.sources.git import page_history as git_pages
 from snapshots.sources.reports import Report
 from tests.snapshots.sources.git.repositories import (
     FIRST,
@@ -50,14 +49,9 @@ def test_each_commit_that_changes_a_tag_is_a_snapshot(repository: Repository) ->
     assert source.importer.startswith("cachelog ")
 
 
-@pytest.mark.parametrize(
-    ("seed", "max_bytes"), [(1, git_pages.MAX_PAGE_BYTES), (1, 0), (21, git_pages.MAX_PAGE_BYTES)]
-)
-def test_states_equal_the_pages_of_their_commits(
-    repository: Repository, seed: int, max_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each state is that of all pages of its commit, whatever is selected, known or cached."""
-    monkeypatch.setattr(git_pages, "MAX_PAGE_BYTES", max_bytes)
+@pytest.mark.parametrize("seed", [1, 21])
+def test_states_equal_the_pages_of_their_commits(repository: Repository, seed: int) -> None:
+    """Each state is that of all pages of its commit, whatever is selected or known."""
     draw = random.Random(seed)
     cache = repository.folder / "_cache"
     current: dict[str, str] = {}
@@ -85,14 +79,14 @@ def test_states_equal_the_pages_of_their_commits(
 
 
 def _edits(cache: Path, draw: random.Random) -> Iterator[tuple[str, bytes | None]]:
-    """Yield pages to write or to remove, some without specs, of the folder's tag or of either."""
-    for folder, name in draw.sample([*product(("develop", "v1.0", "more"), "abc")], 3):
+    """Yield pages to write or to remove, some without specs, of the folder's tag or of none."""
+    for folder, name in draw.sample([*product(("develop", "v1.0"), "abc")], 3):
         path = cache / folder / name / "specs.md"
         if path.exists() and draw.random() < 0.5:
             yield str(path.relative_to(cache.parent)), None
             continue
         texts = [f"{folder} {name} {number}" for number in draw.sample(range(9), draw.randrange(4))]
-        stated = draw.choice(["develop", "v1.0"] if folder == "more" else [folder, None])
+        stated = draw.choice([folder, None])
         yield str(path.relative_to(cache.parent)), page(name, *texts, tag=stated)
 
 
@@ -154,36 +148,6 @@ def test_skipped_bad_page(repository: Repository) -> None:
     assert caught.value.location == f"{commit[:12]}:{ZLIB}"
 
 
-# -- selected commits, tags and folders
-
-
-@pytest.mark.parametrize(
-    ("every", "days"),
-    [
-        ("commit", ["03 06", "03 18", "04 06", "09 23", "10 00"]),
-        ("day", ["03 18", "04 06", "09 23", "10 00"]),
-        ("week", ["09 23", "10 00"]),
-    ],
-)
-def test_every(repository: Repository, every: str, days: list[str]) -> None:
-    """The last state of a tag in a day or ISO week (UTC) counts, with the time of its commit."""
-    moments = (
-        "2025-03-03T06:00:00+00:00",
-        "2025-03-03T18:00:00+00:00",
-        "2025-03-03T23:00:00-07:00",  # the 4th in UTC
-        "2025-03-09T23:00:00+00:00",  # a Sunday
-        "2025-03-10T00:00:00+00:00",
-    )
-    for number, moment in enumerate(map(datetime.fromisoformat, moments)):
-        repository.commit({ZLIB: page("zlib", str(number))}, moment)
-    other = {"_cache/v1.0/zlib/specs.md": page("zlib", "b", tag="v1.0")}
-    repository.commit(other, moment + timedelta(hours=1))
-    *states, last = repository.read(every=every)
-    assert [f"{snapshot.taken_at:%d %H}" for snapshot in states] == days
-    assert labels(states[-1]) == specs(zlib="4")
-    assert (last.tag, last.taken_at) == ("v1.0", moment + timedelta(hours=1))
-
-
 # -- a run continues where the previous one stopped, and reads only new states
 
 
@@ -200,23 +164,26 @@ def _grow(repository: Repository, commits: int) -> None:
         repository.commit(changes)
 
 
-@pytest.mark.parametrize("path", ["_cache", "_cache/develop"])
-def test_later_run_parses_changed_tags(
-    repository: Repository, parsed: list[str], path: str
-) -> None:
+def test_later_run_parses_changed_tags(repository: Repository, parsed: list[str]) -> None:
     """Without new pages, no page is parsed; after one more, only the pages of its tag are."""
     _grow(repository, 6)
-    states = repository.read(path=path)
+    states = repository.read()
     parsed.clear()
-    repository.commit({f"{path}/index.json": b"{}"})
-    assert repository.read(history_of(states), path=path) == []
+    repository.commit({"_cache/index.json": b"{}"})
+    assert repository.read(history_of(states)) == []
     assert parsed == []
     _grow(repository, 1)
-    (new,) = repository.read(history_of(states), path=path)
+    (new,) = repository.read(history_of(states))
     assert labels(new) == specs(a="a 3", b="b 7", c="c 5")
-    assert not any("v1.0" in location for location in parsed[2:])
-    num_folders = 2 if path == "_cache" else 1
-    assert len(parsed) == 3 + num_folders  # whose tags are those of a page
+    assert not any("v1.0" in location for location in parsed)
+    assert len(parsed) == 3
+
+
+def test_page_of_another_tag(repository: Repository) -> None:
+    """A page that states another tag than its folder is bad."""
+    repository.commit({ZLIB: page("zlib", "a"), HDF5: page("hdf5", "b", tag="v1.0")})
+    with pytest.raises(SourceError, match=r"states the tag v1\.0, but is in a folder of develop"):
+        repository.read()
 
 
 def test_rewritten_history(repository: Repository) -> None:
