@@ -17,11 +17,6 @@ _LONGEST = 0.04 if IS_QUICK else 0.3
 """Seconds of an attack; ``python -m tests.hostile`` runs them for longer, and measures others."""
 
 
-def test_names_of_attacks_are_unique() -> None:
-    """There are at least sixty attacks."""
-    assert len({attack.name for attack in ATTACKS}) == len(ATTACKS) >= 60
-
-
 @pytest.mark.long
 def test_attacks_are_answered(tmp_path: Path) -> None:
     """Each request has a response that is no internal error, and memory stays within its bound."""

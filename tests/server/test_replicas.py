@@ -55,6 +55,8 @@ def replicas(bucket: Emulator) -> Iterator[Replicas]:
         patched = stack.enter_context(pytest.MonkeyPatch.context())
         patched.setattr(app, "CATALOG_RETRY_SECONDS", 0.2)
         patched.setattr(watch, "SILENT_SECONDS", 0.5)
+        patched.setattr(watch, "STORE_SECONDS", 0.2)
+        patched.setattr(storage, "SILENT_SECONDS", 1.0)
         importer = Catalog(location)
         importer.publish(MADE_UP[:FIRST])
         settings = Settings(catalog=location, refresh=0.05, access_log=False)
@@ -144,9 +146,8 @@ def test_outage_of_the_store(replicas: Replicas) -> None:
         assert len(data(load(None))["revision"]["specs"]["nodes"]) == 5
 
 
-def test_store_without_responses(replicas: Replicas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_without_responses(replicas: Replicas) -> None:
     """The server reports the outage, answers from memory, and soon stops waiting."""
-    monkeypatch.setattr(storage, "SILENT_SECONDS", 2.0)
     client = replicas.second
     (unread,) = history(revisions=1, packages=5, specs=20)
     replicas.importer.publish([replace(unread, tag="unread")])

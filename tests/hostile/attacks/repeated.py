@@ -1,7 +1,7 @@
 """Work that is repeated in one request: 20 times, and as often as the server accepts.
 
-Requests repeat each query of the benchmark ``cost`` under aliases, and fields of each object in a
-list. A long attack grows until it is refused. Then a crowd sends the largest accepted request.
+Requests repeat fields of each object in a list under aliases. A long attack, also with each query
+of the benchmark ``cost``, grows until it is refused. Then a crowd sends the largest accepted one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -81,8 +81,8 @@ def _fragments(_target: Target, size: int) -> Request:
     return query(f"query {fresh()} {{ ...F0 }} {' '.join(parts)} {last}")
 
 
-def _makers() -> Iterator[tuple[str, Make]]:
-    """Yield the kinds of requests, by name."""
+def _queries() -> Iterator[tuple[str, Make]]:
+    """Yield the queries of the benchmark ``cost``, by name."""
     for about, queries in (
         (about_revision, IN_REVISION),
         (about_pair, OF_COMPARISON),
@@ -90,6 +90,10 @@ def _makers() -> Iterator[tuple[str, Make]]:
     ):
         for name, selected in queries.items():
             yield name.removeprefix("unit: "), _repeated(about, selected)
+
+
+def _fields() -> Iterator[tuple[str, Make]]:
+    """Yield the fields of each object in a list, by name."""
     for about, rows, fields in _FIELDS:
         for field in fields:
             yield f"{rows.partition('(')[0]}: {field}", _of_each_row(about, rows, field)
@@ -142,9 +146,9 @@ def _times(make: Make) -> Callable[[Target], list[Answer]]:
 
 ATTACKS = tuple(
     Attack(f"{name} x {_TIMES}", "the same work again and again", _times(make))
-    for name, make in _makers()
+    for name, make in [*_fields(), *_OTHERS.items()]
 )
 LARGEST = tuple(
     Attack(f"up to the limit: {name}", "as much as is accepted, by a crowd", _grown(make), True)
-    for name, make in [*_makers(), *_OTHERS.items()]
+    for name, make in [*_queries(), *_fields(), *_OTHERS.items()]
 )

@@ -1,4 +1,4 @@
-"""Large transfers: files, lock files, and clients that read slowly."""
+"""Large transfers: lock files, and clients that read slowly."""
 
 import contextlib
 import socket
@@ -15,8 +15,6 @@ from tests.hostile.attack import (
     Target,
     about_revision,
     fresh,
-    get,
-    raw,
     raw_post,
     send,
     sending,
@@ -25,18 +23,15 @@ from tests.hostile.attack import (
 ELSEWHERE = "127.0.0.2"
 """The address of the attacker, other than that of its victims."""
 
-_FILE = "/static/vendor/graphiql.js"
 _FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-_READERS = 520
-_SETTLE = 0.3
 
 
-def _others(target: Target, *requests: Request) -> list[Answer]:
-    """Send requests as another client, which the attacker must not keep out."""
+def _other(target: Target, request: Request) -> list[Answer]:
+    """Send a request as another client, which the attacker must not keep out."""
     connection = HTTPConnection(HOST, target.port, timeout=PATIENCE)
     with contextlib.closing(connection):
-        answers = [send(connection, request) for request in requests]
-    return [answer._replace(is_kept_out=answer.status != 200) for answer in answers]
+        answer = send(connection, request)
+    return [answer._replace(is_kept_out=answer.status != 200)]
 
 
 def _opened(held: contextlib.ExitStack, target: Target, request: bytes) -> None:
@@ -50,16 +45,6 @@ def _opened(held: contextlib.ExitStack, target: Target, request: bytes) -> None:
         connection.sendall(request)
 
 
-def _files_not_read(target: Target) -> list[Answer]:
-    """Request a file more often than files may be open; meanwhile, others request pages."""
-    with contextlib.ExitStack() as held:
-        for _ in range(_READERS):
-            _opened(held, target, raw(target, f"GET {_FILE}"))
-        time.sleep(_SETTLE)
-        pages = ("/", "/search", "/graphql?query={tags{name}}")
-        return _others(target, *map(get, pages))
-
-
 def _answers_not_read(target: Target) -> list[Answer]:
     """Request as many large responses as the server has capacity for; then others request one."""
 
@@ -71,7 +56,7 @@ def _answers_not_read(target: Target) -> list[Answer]:
         for _ in range(60):
             _opened(held, target, raw_post(target, large()))
         time.sleep(1.0)
-        return _others(target, large())
+        return _other(target, large())
 
 
 def _lists_of_numbers(_target: Target) -> Iterator[Request]:
@@ -88,7 +73,6 @@ def _lists_of_numbers(_target: Target) -> Iterator[Request]:
 
 
 ATTACKS = (
-    Attack("transfers: files not read", f"by {_READERS} clients", _files_not_read),
     Attack("transfers: answers not read", "60 large ones", _answers_not_read),
     Attack("transfers: millions of values", "lock files that are none", sending(_lists_of_numbers)),
 )
