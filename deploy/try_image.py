@@ -37,7 +37,9 @@ Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";
 """
 
 TRIAL = """set -eux
-cachelog demo --pages /data/repository/_cache --revisions 2 --packages 20 --specs 100
+python -c 'from pathlib import Path; from snapshots.demo import history, write_pages
+for state in history(revisions=2, packages=20, specs=100):
+    write_pages(state, Path("/data/repository/_cache"))'
 cd /data/repository
 git init --quiet
 git add .

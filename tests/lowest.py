@@ -12,12 +12,11 @@ from pathlib import Path
 
 import httpx
 
+from snapshots.demo import history, write_pages
 from tests.server.servers import serving_by
 
 ROOT = Path(__file__).parent.parent
-SHAPE = ("--revisions", "2", "--packages", "30", "--specs", "200")
 COMMANDS = (
-    ("demo", "--pages", "pages", *SHAPE),
     ("import", "pages/develop-2025-01-05", "pages/develop"),
     ("verify",),
     ("notes", "develop-2025-01-05", "develop", "--template", "chat"),
@@ -34,6 +33,8 @@ def main() -> int:
     """Install and run cachelog; return 0, or raise the error of a failing command."""
     with tempfile.TemporaryDirectory() as folder:
         program = _install(Path(folder), newest="--newest" in sys.argv)
+        for snapshot in history(revisions=2, packages=30, specs=200):
+            write_pages(snapshot, Path(folder, "pages"))
         for command in COMMANDS:
             print(f"$ cachelog {' '.join(command)}", flush=True)
             subprocess.run([program, *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)

@@ -230,7 +230,7 @@ def notes_command(
     base: Base,
     head: Head,
     *,
-    form: Annotated[str, parameters.format_option(*(form.value for form in NotesFormat))],
+    form: Annotated[str, parameters.format_option("markdown", "html")],
     template: Annotated[Path | None, option(type=parameters.FILE, metavar="FILE")],
     scope: _Scope,
     output: Output,
@@ -241,7 +241,7 @@ def notes_command(
     - head: The head, in the same forms.
     - stack: Only specs that are in this stack on either side.
     - matching: Only specs that match this query, in Spack's spec syntax, on either side.
-    - form: Markdown, HTML or JSON.
+    - form: Markdown or HTML.
     - template: Use the Jinja template in this file, or one that is part of cachelog: chat or
       github-release.
     - output: Write to this file instead of standard output.

@@ -1,16 +1,14 @@
-"""``cachelog feed`` and ``export-site``: the responses of a server, written to files."""
+"""``cachelog export-site``: the responses of a server, written to files."""
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Annotated, TypedDict
 
 import click
 
-from server.output_files import write
 from server.terminal import console, parameters
-from server.terminal.completion import complete_package, complete_series
+from server.terminal.completion import complete_series
 from server.terminal.parameters import Since, argument, option
 from snapshots.errors import InvalidArgument
 from snapshots.texts import counted, http_url, quoted
@@ -31,78 +29,6 @@ def _with_slash(_ctx: click.Context, param: click.Parameter, url: str | None) ->
 
 
 _Url = Annotated[str | None, option(metavar="URL", callback=_with_slash)]
-
-# -- feed
-
-
-@parameters.catalog_command("feed", has_json=False)
-def feed_command(
-    *,
-    series: Annotated[str | None, argument("[SERIES]", shell_complete=complete_series)],
-    package: Annotated[str | None, argument("[PACKAGE]", shell_complete=complete_package)],
-    is_all: Annotated[bool, option("--all", is_flag=True)],
-    output: Annotated[
-        Path | None, option("--output", "-o", type=click.Path(path_type=Path), metavar="PATH")
-    ],
-    base_url: _Url,
-    server_url: _Url,
-    catalog: str,
-) -> None:
-    """Write what changed as an Atom feed.
-
-    With --all, write a folder of feeds, like those of a server at /feeds/. Changed files are
-    replaced, including those of removed packages. Adjacent revisions that are not compared yet are
-    compared first.
-
-    - series: The series of the feed: develop, develop-DATE, vX.Y.Z ...
-    - package: Only revisions that changed this package.
-    - is_all: Write the feeds of the series, or of every series, and of each package.
-    - output: Write to this file instead of standard output; with --all, to files in this folder.
-    - base_url: The URL where the files will be published, for links between them. By default links
-      are relative.
-    - server_url: The URL of a server of this catalog, to which entries link. By default they have
-      no links.
-    """
-    _require_fitting(series, package, is_all=is_all, output=output)
-    from server.feeds import FeedAddresses, package_documents, series_document, write_all
-
-    addresses = partial(FeedAddresses.of_files, base_url, server_url)
-    opened = parameters.open_catalog(catalog)
-    opened.history.require_series(series, "SERIES")
-    opened = opened.complete(series, causes=True)
-    library, history = opened.library, opened.history
-    if is_all and output is not None:
-        names = history.series_names if series is None else [series]
-        with console.progress() as bars:
-            num_written = write_all(library, history, names, output, addresses, bars)
-        console.note(f"{counted(num_written, 'file')} written in {output}")
-        return
-    name = series or ""
-    if package is None:
-        changes = library.history_queries.main_changes(history, name)
-        feed = series_document(library, history, name, addresses(None), changes)
-    else:
-        timelines = {package: opened.package_timeline(package, name)}
-        feed = package_documents(library, history, timelines, addresses)[package]
-    if output is None:
-        click.echo(feed.xml.decode(), nl=False)
-    else:
-        write(output, feed.xml)
-
-
-def _require_fitting(
-    series: str | None, package: str | None, *, is_all: bool, output: Path | None
-) -> None:
-    """Raise UsageError for options that are incomplete or contradict each other."""
-    if is_all and package is not None:
-        raise click.UsageError("--all and PACKAGE exclude each other.")
-    if is_all and output is None:
-        raise click.UsageError("--all writes many files: name a folder with --output.")
-    if not is_all and series is None:
-        raise click.UsageError("Name a SERIES, or write all feeds with --all.")
-
-
-# -- export-site
 
 PAGES_OF_A_LINE = 100
 """Number of pages after which progress is reported where standard error is no terminal."""

@@ -1,9 +1,8 @@
-"""``cachelog log``, ``causes``, ``history fill``, ``recipes`` and ``blame``: history queries."""
+"""``cachelog log``, ``causes``, ``recipes`` and ``blame``: history queries."""
 
 import os
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +13,7 @@ from server.terminal.completion import complete_package, complete_ref
 from server.terminal.parameters import Flag, Limit, Recipes, Series, Since, argument, option
 
 if TYPE_CHECKING:
-    from server.terminal.catalogs import OpenedCatalog
+    from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.recipes_import import ImportedRecipes
     from snapshots.models import RevisionInfo
     from snapshots.timelines.causes import SeriesCauseKey
@@ -30,9 +29,6 @@ def log_command(
     tag: parameters.Tag,
     since: Since,
     limit: Limit,
-    target: Annotated[str | None, option(metavar="NAME")],
-    stack: Annotated[str | None, option(metavar="NAME")],
-    version: Annotated[str | None, option(metavar="TEXT")],
     oneline: Flag,
     catalog: str,
 ) -> None:
@@ -41,18 +37,12 @@ def log_command(
     For a package or a hash, only the revisions that changed it are listed. A spec that was removed
     and added again is shown as returned, not as new.
 
-    With --target, --stack or --version: when a package was available with these properties, in all
-    series or in one; why this ended; and the nearest specs that are available now.
-
     - subject: A package, or the hash of a spec after a slash; a prefix of the hash is enough. By
       default the entire series.
     - series: The series of revisions: develop, vX.Y.Z ... By default develop, else the series
       with the most revisions; for a hash, all series.
     - tag: List only the revisions of this tag.
     - limit: Print only the N newest entries.
-    - target: For a package: when it was available for this target.
-    - stack: For a package: when it was available in this stack.
-    - version: For a package: when this version was available.
     - oneline: One line per entry.
     """
     from server.terminal.documents import print_answer
@@ -67,14 +57,9 @@ def log_command(
     if tag is not None and series not in (None, refs.series(tag)):
         raise click.UsageError(f"The tag {tag} is not in the series {series}.")
     series = series or (refs.series(tag) if tag is not None else None)
-    values = {"target": target, "stack": stack, "version": version}
-    cell = {name: value for name, value in values.items() if value is not None}
     if subject is not None and (tag or since) and console.prints_json():
         raise click.UsageError("--json of a package or hash has all entries: omit --tag, --since.")
-    if cell and (subject is None or subject.startswith("/")):
-        raise click.UsageError("--target, --stack, --version need a PACKAGE alone.")
-    selection = Selection(tag=tag, since=since, limit=limit)
-    log = log_of(opened, subject, series, selection, cell)
+    log = log_of(opened, subject, series, Selection(tag=tag, since=since, limit=limit))
     if oneline or console.prints_json() or console.prints_query():
         print_answer(opened, log.question, log.short_lines())
     else:
@@ -123,86 +108,30 @@ def causes_command(
     print_causes(parameters.open_catalog(catalog), series, by, since, until, limit)
 
 
-# -- history fill
+# -- recipes
 
 
-@click.group("history", cls=parameters.CommandGroup)
-def history_command() -> None:
-    """Complete the stored history."""
-
-
-@parameters.catalog_command("fill", group=history_command)
-def fill_command(
-    *,
-    series: Series,
-    recipes: Recipes,
-    jobs: parameters.Jobs,
-    cluster: parameters.Cluster,
-    catalog: str,
-) -> None:
-    """Compare neighbouring revisions whose changes are not stored yet.
-
-    Imports store these changes themselves. This command computes those that are missing. After an
-    interruption, run it again: it continues where it stopped. The exit code is 1 if a pair could
-    not be compared.
-
-    With --recipes, also determine the recipe commit of each revision that has none.
-
-    - series: Only this series: develop, vX.Y.Z ...
-    - jobs: Number of processes that compare; each takes up to 500 MB for contents of 60,000 specs.
-      By default 1; on a cluster, the number of cores.
-    """
-    from server.terminal.printing.maintenance import filled_lines
-    from snapshots.catalog.history_queries import fill, missing_pairs
-
-    opened = parameters.open_catalog(catalog)
-    opened.history.require_series(series)
-    pairs = missing_pairs(opened.catalog, opened.history, series, causes=True)
-    with console.progress() as bars:
-        report = partial(bars, "comparing neighbours")
-        filled = fill(opened.catalog, pairs, jobs=jobs, cluster=cluster or None, progress=report)
-    revisions = opened.history.select(series=series)
-    imported = _import_recipes(opened, revisions, recipes) if recipes else None
-    failed = [{"pair": pair, "reason": reason} for pair, reason in filled.failures.items()]
-    recipes_found = imported and {
-        "numRevisions": len(imported.recipes),
-        "numCommits": imported.num_commits,
-    }
-    console.print_result(
-        lambda: {"numCompared": filled.num_made, "failed": failed, "recipes": recipes_found},
-        filled_lines(filled, imported),
-    )
-    for reason in dict.fromkeys(filled.failures.values()):
-        console.note(f"not compared: {reason}")
-    if filled.failures:
-        raise click.exceptions.Exit(1)
-
-
-def _import_recipes(
-    opened: "OpenedCatalog",
+def import_recipes(
+    catalog: "Catalog",
     revisions: "Sequence[RevisionInfo]",
     location: str,
     commit: str | None = None,
 ) -> "ImportedRecipes":
     """Find the recipes of the revisions that have none, or set all to a commit."""
     from server.settings import settings_from
-    from snapshots.catalog.recipes_import import import_recipes
+    from snapshots.catalog import recipes_import
 
-    settings = settings_from(os.environ)
-    imported = import_recipes(
-        opened.catalog,
+    imported = recipes_import.import_recipes(
+        catalog,
         revisions,
         location,
-        settings=settings.reading(),
+        settings=settings_from(os.environ).reading(),
         commit=commit,
         replace=commit is not None,
     )
     for warning in imported.warnings:
         console.note(f"warning: {warning}")
     return imported
-
-
-# -- recipes
 
 
 @parameters.catalog_command("recipes", has_document=True)
@@ -235,7 +164,7 @@ def recipes_command(
     if commit is not None and location is None:
         raise click.UsageError("--commit names a commit of --recipes, which is missing.")
     if location is not None and (commit is not None or (recipes and known is None)):
-        _import_recipes(opened, [revision], location, commit)
+        import_recipes(opened.catalog, [revision], location, commit)
         known = opened.catalog.recipes.of(revision)
     question = Question("Recipes", {"ref": revision.ref})
     found = f"{recipes_text(known)} of {known.repository}" if known else "its recipes are unknown"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import click
@@ -10,7 +9,6 @@ import click
 from server.terminal import console, parameters
 from server.terminal.parameters import Cluster, Flag, Jobs, Recipes, argument, option
 from snapshots.errors import InvalidArgument
-from snapshots.texts import counted
 
 _OF_GIT = ("since", "path")
 _OF_LOCATIONS = ("taken_at", "sizes", "checksums", "no_proof", "allow_empty")
@@ -115,37 +113,25 @@ def demo_command(
     packages: Annotated[int, option(default=100, metavar="N")],
     specs: Annotated[int, option(default=1_500, metavar="N")],
     *,
-    pages: Annotated[Path | None, option(type=parameters.FOLDER, metavar="FOLDER")],
     catalog: str,
 ) -> None:
     """Generate a synthetic history of a build cache.
 
-    Each revision has a second tag, with its date or that of a release. With --pages, only the last
-    revision is develop, because pages contain one state of each tag. All data is marked as
+    Each revision has a second tag, with its date or that of a release. All data is marked as
     synthetic.
 
     - revisions: Number of revisions of develop, at intervals of a week.
     - packages: Number of packages in the first revision.
     - specs: Number of specs in the first revision.
-    - pages: Write cache pages to this folder instead of importing into the catalog.
     """
-    from snapshots import demo
+    from server.terminal.printing.revisions import publication_lines
+    from snapshots.catalog.catalog import Catalog
+    from snapshots.demo import develop_history
 
-    numbers = {"revisions": revisions, "packages": packages, "specs": specs}
-    if pages is None:
-        from server.terminal.printing.revisions import publication_lines
-        from snapshots.catalog.catalog import Catalog
-
-        opened = Catalog(catalog)
-        opened.refresh(missing_ok=True)
-        if not all(info.source.synthetic for info in opened.history.revisions):
-            reason = f"{opened.location} has real revisions: name another for synthetic ones"
-            raise InvalidArgument("catalog", reason)
-        made_up = demo.develop_history(**numbers)
-        console.print_paged(publication_lines(opened.publish(made_up)))
-        return
-    for snapshot in demo.history(**numbers):
-        written = demo.write_pages(snapshot, pages)
-        console.print_text(
-            f"{snapshot.tag}: wrote {counted(written, 'page')} below {pages / snapshot.tag}"
-        )
+    opened = Catalog(catalog)
+    opened.refresh(missing_ok=True)
+    if not all(info.source.synthetic for info in opened.history.revisions):
+        reason = f"{opened.location} has real revisions: name another for synthetic ones"
+        raise InvalidArgument("catalog", reason)
+    made_up = develop_history(revisions=revisions, packages=packages, specs=specs)
+    console.print_paged(publication_lines(opened.publish(made_up)))

@@ -3,13 +3,11 @@
 import os
 from collections.abc import Iterable
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from server.commands.runs import fail, recorded
-from server.output_files import write
 from server.terminal import console, parameters
 from server.terminal.completion import complete_ref
 from server.terminal.parameters import Cluster, Flag, Jobs, Keep, WholeTags, argument, option
@@ -91,22 +89,18 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     return done
 
 
-_lock_files = partial(option, type=click.Path(), multiple=True, metavar="FILE")
-
-
-@parameters.catalog_command("keep-list")
+@parameters.catalog_command("keep-list", has_json=False)
 def keep_list_command(
     *,
     keep: Keep,
     whole_tags: WholeTags,
-    locks: Annotated[tuple[str, ...], _lock_files("--lock")],
+    locks: Annotated[
+        tuple[str, ...], option("--lock", type=click.Path(), multiple=True, metavar="FILE")
+    ],
     whole: Flag,
-    impact: Flag,
-    checked: Annotated[tuple[str, ...], _lock_files("--check")],
-    output: parameters.Output,
     catalog: str,
 ) -> None:
-    """Write the hashes that a build cache has to keep.
+    """Print the hashes that a build cache has to keep.
 
     These are the hashes of the revisions that a policy keeps, for 'spack buildcache prune
     --keeplist'. Nothing is removed from the catalog or the build cache.
@@ -114,36 +108,23 @@ def keep_list_command(
     - locks: Also keep all concrete specs of this lock file: a spack.lock, the folder of an
       environment, or the output of 'spack spec --json' (repeatable).
     - whole: Also keep all dependencies of the specs, regardless of which revision has them.
-    - impact: Instead of the list, print the remaining specs: those of revisions that are not kept.
-    - checked: With --impact: also print how many specs of this lock file are not kept (repeatable).
-    - output: Write the list to this file, atomically, instead of standard output.
     """
-    from server.terminal.printing.maintenance import keep_list_report
+    from snapshots.catalog.keep_lists import keep_list
+    from snapshots.catalog.retention import choose
+    from snapshots.sources import lock_files
 
-    if checked and not impact:
-        raise click.UsageError("--check requires --impact.")
-    report = keep_list_report(
-        parameters.open_catalog(catalog),
-        keep,
-        locks,
-        whole_tags=whole_tags,
-        whole=whole,
-        checked=checked if impact else None,
-    )
-    if report.num_unknown:
-        specs = counted(report.num_unknown, "spec")
+    opened = parameters.open_catalog(catalog)
+    locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
+    choices = choose(opened.history, keep, whole_tags=whole_tags)
+    digests = dict.fromkeys(choice.revision.digest for choice in choices if choice.kept_by)
+    kept = keep_list(opened.library, digests, locked, whole=whole)
+    if kept.num_unknown:
+        specs = counted(kept.num_unknown, "spec")
         console.note(
             f"The dependencies of {specs} are unknown: what only these reach is not on the list."
         )
-    lines = [f"{text}\n" for text in report.hashes]
-    if output is not None:
-        write(output, "".join(lines).encode())
-    if impact or console.prints_json():
-        console.print_result(lambda: report, report.lines())
-    elif output is not None:
-        console.print_text(report.summary)
-    else:
-        click.echo("".join(lines), nl=False)
+    for hash_ in sorted(kept.hashes):
+        click.echo(hash_)
 
 
 _OlderThan = Annotated[

@@ -1,21 +1,22 @@
 """``cachelog upkeep`` and ``status``, and the record of runs that they and imports write."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from server.terminal import console, parameters
-from server.terminal.parameters import Jobs, Keep, option
+from server.terminal.parameters import Jobs, Keep, Recipes, option
 from snapshots.errors import CachelogError, CatalogError, RefusedByRules
-from snapshots.texts import counted
+from snapshots.texts import counted, size
 
 if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
+    from snapshots.catalog.retention import RetentionRule
     from snapshots.catalog.runs import Run
     from snapshots.sources.reports import Progress
 
@@ -49,58 +50,52 @@ _GRACE = timedelta(days=1)
 """The time after which files that are out of use are deleted."""
 
 
-@parameters.catalog_command("upkeep")
+@parameters.catalog_command("upkeep", has_json=False)
 def upkeep_command(
     *,
     keep: Keep,
+    recipes: Recipes,
     backup: Annotated[str | None, option("--backup", metavar="TARGET")],
-    within: Annotated[timedelta, option(type=parameters.DURATION, default="2h", metavar="TIME")],
     jobs: Jobs,
     catalog: str,
 ) -> None:
     """Do what a catalog needs every night.
 
     Verify a share of the contents so that all are read within 30 days, remove the revisions that
-    the policy does not keep (of each series, with the newest of their tags), delete files that are
-    no longer needed, store what changed between neighbours where that is missing or damaged, and
-    copy the catalog to the target of --backup. Imports and servers may run at the same time. What
-    fails does not keep the rest from being done.
+    the policy does not keep, delete files that are no longer needed, store what changed between
+    neighbours where that is missing or damaged, with --recipes determine the recipe commits of the
+    revisions that have none, and copy the catalog to the target of --backup. Imports and servers
+    may run at the same time. What fails does not keep the rest from being done.
 
     The exit code is 1 if anything failed or is damaged; 'cachelog status' says what.
 
     - backup: A folder or a URL of object storage, as for 'cachelog backup'.
-    - within: Begin no further step after this time.
     - jobs: Compare and verify with up to N processes, by default 1.
     """
-    from server.terminal.printing.maintenance import upkeep_lines
+    from server.terminal.printing.text import removed
 
     opened = parameters.open_catalog(catalog).catalog
+    lines, problems = [], []
     with console.progress() as bars, recorded(opened, "upkeep") as run:
-        done = _Upkeep(opened, datetime.now(UTC), jobs, bars)
-        ends = monotonic() + within.total_seconds()
-        steps: dict[str, Callable[[], Any]] = {
-            "verify": done.verify,  # the others read the history
-            "prune": partial(done.prune, keep),
-            "vacuum": done.vacuum,
-            "history": done.fill,
-            **({} if backup is None else {"backup": partial(done.back_up, backup)}),
-            "runs": done.forget,
+        steps = {
+            "verify": partial(_verify, opened, jobs, bars),  # the others read the history
+            "prune": partial(_prune, opened, keep, bars),
+            "vacuum": partial(_vacuum, opened, bars),
+            "history": partial(_fill, opened, jobs, bars),
+            **({"recipes": partial(_find_recipes, opened, recipes)} if recipes else {}),
+            **({"backup": partial(_back_up, opened, backup, bars)} if backup else {}),
+            "runs": partial(_forget, opened),
         }
         for name, step in steps.items():
-            if monotonic() > ends:
-                done.problems[name] = f"was not begun within {_hours(within)}"
-                continue
             try:
-                done.results[name] = step()
+                lines.append(f"{name}: {step()}")
             except (CachelogError, OSError) as error:
-                done.problems[name] = str(error)
-        if done.problems:
-            fail(run, "; ".join(f"{name}: {text}" for name, text in done.problems.items()))
-    console.print_result(
-        lambda: {"steps": done.results, "problems": done.problems},
-        upkeep_lines(done.results, done.problems),
-    )
-    if done.problems:
+                problems.append(f"{name}: {error}")
+                lines.append(f"{name}: {removed('problem')}: {error}")
+        if problems:
+            fail(run, "; ".join(problems))
+    console.print_paged(lines)
+    if problems:
         raise click.exceptions.Exit(1)
 
 
@@ -111,88 +106,82 @@ def fail(run: "Run", message: str) -> None:
     run.result, run.message = RunResult.FAILED, message
 
 
-def _hours(duration: timedelta) -> str:
-    return counted(round(duration.total_seconds() / 3600), "hour")
+# Each step of upkeep returns what it did, in words.
 
 
-class _Upkeep:
-    """The steps of upkeep: what each returns is its result as plain values."""
+def _verify(catalog: "Catalog", jobs: int | None, bars: "Progress") -> str:
+    """Verify the contents of the days since the last success; drop a damaged history."""
+    from snapshots.catalog.history_tables import HOW_TO_MEND
+    from snapshots.catalog.verification import SHARES, verify
 
-    def __init__(
-        self, catalog: "Catalog", now: datetime, jobs: int | None, bars: "Progress"
-    ) -> None:
-        self._catalog, self._now, self._jobs, self._bars = catalog, now, jobs, bars
-        self._is_history_damaged = catalog.changes.is_damaged
-        self.results: dict[str, Any] = {}
-        self.problems: dict[str, str] = {}
+    now = datetime.now(UTC)
+    runs = catalog.runs.all()
+    before = next((it for it in runs if it.kind == "upkeep" and it.result.is_success), None)
+    days = 1 if before is None else max(1, (now - before.started_at).days)
+    shares = {(now.toordinal() - day) % SHARES for day in range(min(days, SHARES))}
+    verified = verify(catalog.location, shares=shares, jobs=jobs, progress=bars)
+    damage = [finding for finding in verified.findings if finding.is_damage]
+    lost = [finding for finding in damage if finding.advice != HOW_TO_MEND]
+    is_history_damaged = catalog.changes.is_damaged or len(lost) < len(damage)
+    if is_history_damaged:
+        catalog.changes.drop()
+    catalog.refresh()
+    if lost:
+        raise CachelogError("; ".join(map(str, lost)))
+    read = f"{counted(verified.num_contents, 'content')} read"
+    return f"{read}; the history is damaged, and made again" if is_history_damaged else read
 
-    def _drop_damaged(self) -> None:
-        if self._is_history_damaged:
-            self._catalog.changes.drop()
-        self._catalog.refresh()
 
-    def vacuum(self) -> dict[str, Any]:
-        from snapshots.catalog.vacuum import vacuum
+def _prune(catalog: "Catalog", policy: "tuple[RetentionRule, ...]", bars: "Progress") -> str:
+    from snapshots.catalog.removal import plan, remove
+    from snapshots.catalog.retention import choose
 
-        deleted = vacuum(self._catalog, older_than=_GRACE, progress=self._bars)
-        return {
-            "numFiles": sum(map(len, deleted.files.values())),
-            "numBytes": sum(deleted.num_bytes.values()),
-        }
+    choices = choose(catalog.history, policy, whole_tags=True)
+    superfluous = [choice.revision for choice in choices if not choice.kept_by]
+    remove(catalog, plan(catalog, superfluous), bars)
+    num_kept = len(choices) - len(superfluous)
+    return f"{counted(len(superfluous), 'revision')} removed, {num_kept:,} kept"
 
-    def prune(self, policy: Any) -> dict[str, Any]:
-        from snapshots.catalog.removal import plan, remove
-        from snapshots.catalog.retention import choose
 
-        self._drop_damaged()  # it reads the logs of the history
-        choices = choose(self._catalog.history, policy, whole_tags=True)
-        superfluous = (choice.revision for choice in choices if not choice.kept_by)
-        remove(self._catalog, plan(self._catalog, superfluous), self._bars)
-        kept = sum(bool(choice.kept_by) for choice in choices)
-        return {"numRemoved": len(choices) - kept, "numKept": kept}
+def _vacuum(catalog: "Catalog", bars: "Progress") -> str:
+    from snapshots.catalog.vacuum import vacuum
 
-    def fill(self) -> dict[str, Any]:
-        from snapshots.catalog.history_queries import fill, missing_pairs
+    deleted = vacuum(catalog, older_than=_GRACE, progress=bars)
+    files = counted(sum(map(len, deleted.files.values())), "file")
+    return f"{files} deleted, {size(sum(deleted.num_bytes.values()))}"
 
-        self._drop_damaged()
-        pairs = missing_pairs(self._catalog, self._catalog.history, causes=True)
-        report = partial(self._bars, "comparing neighbours")
-        filled = fill(self._catalog, pairs, jobs=self._jobs, progress=report)
-        for reason in dict.fromkeys(filled.failures.values()):
-            self.problems["history"] = f"not compared: {reason}"
-        return {"numCompared": filled.num_made, "wasDamaged": self._is_history_damaged}
 
-    def verify(self) -> dict[str, Any]:
-        from snapshots.catalog.history_tables import HOW_TO_MEND
-        from snapshots.catalog.verification import SHARES, verify
+def _fill(catalog: "Catalog", jobs: int | None, bars: "Progress") -> str:
+    from snapshots.catalog.history_queries import fill, missing_pairs
 
-        before = next(
-            (it for it in self._catalog.runs.all() if it.kind == "upkeep" and it.result.is_success),
-            None,
-        )
-        days = 1 if before is None else max(1, (self._now - before.started_at).days)
-        today = self._now.toordinal()
-        shares = {(today - day) % SHARES for day in range(min(days, SHARES))}
-        verified = verify(
-            self._catalog.location, shares=shares, jobs=self._jobs, progress=self._bars
-        )
-        found = [finding for finding in verified.findings if finding.is_damage]
-        damage = [str(finding) for finding in found if finding.advice != HOW_TO_MEND]
-        self._is_history_damaged |= len(damage) < len(found)
-        if damage:
-            self.problems["verify"] = "; ".join(damage)
-        return {"numContents": verified.num_contents, "damage": damage}
+    catalog.refresh()
+    pairs = missing_pairs(catalog, catalog.history, causes=True)
+    report = partial(bars, "comparing neighbours")
+    filled = fill(catalog, pairs, jobs=jobs, progress=report)
+    if filled.failures:
+        raise CachelogError(f"not compared: {'; '.join(dict.fromkeys(filled.failures.values()))}")
+    return f"{counted(filled.num_made, 'pair')} of neighbours compared"
 
-    def back_up(self, target: str) -> dict[str, Any]:
-        from snapshots.catalog.copies import backup
 
-        copied = backup(self._catalog.location, target, progress=self._bars)
-        return {"numFiles": copied.num_files, "numBytes": copied.num_bytes}
+def _find_recipes(catalog: "Catalog", location: str) -> str:
+    from server.commands.histories import import_recipes
+    from server.terminal.printing.maintenance import imported_text
 
-    def forget(self) -> dict[str, Any]:
-        from snapshots.catalog.runs import KEPT
+    return imported_text(import_recipes(catalog, catalog.history.revisions, location))
 
-        return {"numForgotten": self._catalog.runs.forget(self._now - KEPT)}
+
+def _back_up(catalog: "Catalog", target: str, bars: "Progress") -> str:
+    from snapshots.catalog.copies import backup
+
+    copied = backup(catalog.location, target, progress=bars)
+    return f"{counted(copied.num_files, 'file')} copied, {size(copied.num_bytes)}"
+
+
+def _forget(catalog: "Catalog") -> str:
+    from snapshots.catalog.runs import KEPT
+
+    num_forgotten = catalog.runs.forget(datetime.now(UTC) - KEPT)
+    return f"{counted(num_forgotten, 'record')} of old runs forgotten"
 
 
 # -- status

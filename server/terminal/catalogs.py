@@ -22,8 +22,6 @@ from snapshots.history import History
 from snapshots.models import RevisionInfo, SideInfo
 from snapshots.refs import parse_side, title
 from snapshots.texts import few, nearest_hint, nearest_names
-from snapshots.timelines.availability import PackageCells
-from snapshots.timelines.catalog_packages import CatalogPackage
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
 
@@ -117,19 +115,6 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
             reason = f"no revision has ever had one that begins with {prefix!r}"
             raise InvalidArgument("HASH", reason)
         return history
-
-    def package_cells(self, name: str) -> tuple[Self, CatalogPackage, PackageCells]:
-        """Return the completed catalog, a package across all its series, and the cells it was in.
-
-        Raises InvalidArgument if no revision ever had the package.
-        """
-        opened = self.complete(causes=True)
-        package = opened.library.history_queries.catalog_package(opened.history, name)
-        if package is None:
-            names = opened.library.package_names()
-            reason = f"no revision has ever had {name!r}"
-            raise InvalidArgument("PACKAGE", reason + nearest_hint(nearest_names(name, names)))
-        return opened, package, opened.library.history_queries.cells(opened.history, name)
 
     def package_timeline(self, name: str, series: str) -> PackageTimeline:
         """Return the timeline of a package in a series.

@@ -76,8 +76,6 @@ def test_option_before_its_command_is_explained(tmp_path: Path) -> None:
     assert result.code == 2
     hint = "No such option '--catalog'. Write it after the command: cachelog COMMAND --catalog ..."
     assert result.err.endswith(f"\nError: {hint}\n")
-    result = cachelog("history", "--catalog", tmp_path, "fill")
-    assert "after the command: cachelog history COMMAND --catalog ..." in result.err
     assert cachelog("--no-such", "log").err.endswith("\nError: No such option '--no-such'.\n")
 
 

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from tests.server.commands import CommandResult, cachelog, fail, succeed
+from tests.server.commands import cachelog, fail, succeed
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, built, lock_file, locked
 from tests.snapshots.templates import catalog_of
@@ -118,36 +118,18 @@ def test_standard_input_and_exit_code(catalog: Path, lock: Path, tmp_path: Path)
     assert "2 specs: it is not known whether they ever were in this catalog" in result.lines
 
 
-@pytest.fixture(scope="module")
-def days(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of a release and of three days, with added, removed and unchanged specs."""
-    unchanged = a_spec("unchanged", name="unchanged", size=1)
-    removed = a_spec("removed", name="removed", size=1 << 20, stacks=("e4s", "root"), target="zen4")
-    added = a_spec("added", name="added", stacks=("e4s", "root"))
-    return catalog_of(
-        tmp_path_factory.mktemp("days"),
-        a_snapshot([unchanged, removed], "develop", day(0)),
-        a_snapshot([unchanged], "develop", day(1)),
-        a_snapshot([unchanged, added], "develop", day(2)),
-        a_snapshot([a_spec("release", name="release")], "v1.0.0", day(1)),
+def test_keep_list_has_the_hashes_of_revisions_and_lock_files(lock: Path, tmp_path: Path) -> None:
+    """Those that the policy keeps, sorted; a message says whose dependencies are unknown."""
+    removed, added = a_spec("removed", name="removed"), a_spec("added", name="added")
+    catalog = catalog_of(
+        tmp_path / "catalog",
+        a_snapshot([removed], "develop", day(0)),
+        a_snapshot([added], "develop", day(1)),
     )
-
-
-def keep_list(days: Path, *arguments: object, keep: str = "1 last") -> CommandResult:
-    """Run the command on a catalog."""
-    return cachelog("keep-list", "--keep", keep, *arguments, catalog=days)
-
-
-def test_impact_counts_other_specs(days: Path, lock: Path) -> None:
-    """Specs, bytes and cells outside the list, and the specs that lock files lose."""
-    result = keep_list(days, "--impact", "--check", lock)
-    assert (result.code, result.err) == (0, "")
-    assert result.lines == [
-        "kept: 3 hashes of 2 revisions",
-        "rest: 1 spec of other revisions, 1.0 MiB",
-        "no spec is left in 1 cell of package, stack and target",
-        "  - removed e4s zen4",
-        f"{lock}: 3 of 3 specs are not kept, 3 of them in no revision",
-    ]
-    with_lock = keep_list(days, "--impact", "--check", lock, "--lock", lock)
-    assert with_lock.lines[-1] == f"{lock}: 0 of 3 specs are not kept"
+    command = ("keep-list", "--keep", "1 last")
+    assert succeed(*command, catalog=catalog).lines == [added.hash]
+    with_lock = succeed(*command, "--lock", lock, catalog=catalog).lines
+    assert with_lock == sorted(with_lock)
+    assert (added.hash in with_lock, len(with_lock)) == (True, 4)
+    whole = cachelog(*command, "--whole", catalog=catalog)
+    assert whole.err.startswith("The dependencies of 1 spec are unknown: ")

@@ -36,7 +36,7 @@ def completions(words: str, catalog: Path) -> list[str]:
 
 FILES = (
     *("check ", "gate a --rules ", "plan a --gate ", "import --gate ", "notes --template "),
-    *("keep-list --lock ", "keep-list --check ", "notes -o "),
+    *("keep-list --lock ", "notes -o "),
 )
 
 

@@ -37,7 +37,6 @@ COMMANDS = {
     "log": "Log",
     "log zlib": "PackageLog",
     f"log /{ZLIB.hash}": "HashLog",
-    "log zlib --version 1.3": "Availability",
     "causes": "Causes",
     "blame zlib": "Blame",
     "recipes develop": "Recipes",

@@ -1,4 +1,4 @@
-"""``cachelog export-site`` and ``feed``: the pages and feeds of a server, as files."""
+"""``cachelog export-site``: the pages and feeds of a server, as files."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,9 @@ import pytest
 from httpx import AsyncClient, Response
 
 from server.commands import exports
-from snapshots.catalog.catalog import Catalog
 from snapshots.demo import history
-from tests.server.cache_pages import history_of
-from tests.server.commands import cachelog, fail, succeed
+from tests.server.commands import fail
 from tests.server.site.sites import export, files_in
-from tests.snapshots.notes.atom.feed_readers import read_feed
 from tests.snapshots.templates import catalog_of
 
 DATED = "develop-DATE"
@@ -71,38 +68,3 @@ def test_other_files_are_preserved(catalog: Path, tmp_path: Path) -> None:
     error = fail("export-site", tmp_path, catalog=catalog)
     assert re.search(r"FOLDER: .*no search-index\.js of a site", error)
     assert files_in(tmp_path) == {"index.html": b"mine"}
-
-
-def test_feed_is_printed_or_written(demo_catalog: Path, tmp_path: Path) -> None:
-    """Standard output and the file contain the same feed, of a series or of a package in it."""
-    printed = succeed("feed", DATED, catalog=demo_catalog)
-    feed = read_feed(printed.out.encode())
-    revisions = history_of(demo_catalog).of_series(DATED)
-    assert [entry.tags[0].term for entry in feed.entries] == [each.tag for each in revisions]
-    assert [link.href for link in feed.feed.links] == [f"{DATED}.atom"]
-    file = tmp_path / "new" / "feed.atom"
-    assert cachelog("feed", DATED, "--output", file, catalog=demo_catalog).out == ""
-    assert file.read_text("utf-8") == printed.out
-    (name, *_) = Catalog(str(demo_catalog)).reader().frame(revisions[0].digest).packages
-    of_package = read_feed(cachelog("feed", DATED, name, catalog=demo_catalog).out.encode())
-    assert of_package.feed.links[0].href == f"../{DATED}/{name}.atom"
-
-
-def test_all_feeds_are_written_to_a_folder(demo_catalog: Path, tmp_path: Path) -> None:
-    """The folder has the structure of /feeds/ on a server; the feeds are valid and have URLs."""
-    folder, past = tmp_path / "feeds", history_of(demo_catalog)
-    urls = ("--base-url", "https://example.org/f", "--server-url", "https://example.org/cachelog/")
-    command = ("feed", "--all", "--output", folder, *urls)
-    result = cachelog(*command, catalog=demo_catalog)
-    files = files_in(folder)
-    assert result == (0, "", f"{len(files):,} files written in {folder}\n")
-    assert cachelog(*command, catalog=demo_catalog).err == f"0 files written in {folder}\n"
-    names = Catalog(str(demo_catalog)).reader().frame(past.of_series(DATED)[0].digest).packages
-    assert {f"{DATED}/{name}.atom" for name in names} <= files.keys()
-    assert {f"{series}.atom" for series in past.series_names} <= files.keys()
-    for path, document in [*files.items()][::9]:
-        feed = read_feed(document)
-        assert feed.feed.links[0].href == f"https://example.org/f/{path}"
-        assert len(feed.feed.links) == 1
-        for entry in feed.entries:
-            assert re.match(r"https://example\.org/cachelog/(compare|r)/[^/]+@", entry.link)

@@ -170,7 +170,7 @@ def test_json_contains_no_local_path(tmp_path: Path) -> None:
     pair = "develop~1..develop"
     for command in ("revisions", "tags", "show develop", "packages develop", "log", "log libelf"):
         assert "of-the-operator" not in succeed(*command.split(), "--json", catalog=catalog).out
-    for command in (f"diff {pair} --json", f"why {pair} --json", f"notes {pair} --format json"):
+    for command in (f"diff {pair} --json", f"why {pair} --json", f"notes {pair}"):
         assert "of-the-operator" not in succeed(*command.split(), catalog=catalog).out
     change = announcement(Neighbours(base, head), None)
     body = orjson.loads(document(change, "one", day(0)))

@@ -1,4 +1,4 @@
-"""``cachelog remove``, ``prune``, ``vacuum``, ``verify``, ``backup`` and ``history fill``."""
+"""``cachelog remove``, ``prune``, ``vacuum``, ``verify`` and ``backup``."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,6 @@ from snapshots.catalog.catalog import Catalog
 from tests.server.cache_pages import page, write_page
 from tests.server.commands import CommandResult, cachelog, fail, succeed
 from tests.snapshots import removal_catalogs
-from tests.snapshots.catalog.expected_histories import TABLES, forget, states
-from tests.snapshots.factories import a_snapshot, a_spec, day
 from tests.snapshots.sources.buildcache.folders import put_layout_3, put_specs, text
 from tests.snapshots.sources.buildcache.indexes import LIBELF, database, node, small_database
 from tests.snapshots.templates import copied
@@ -165,29 +163,6 @@ def test_backup_counts_copied_and_removed_files(catalog: Catalog, tmp_path: Path
     assert re.fullmatch(r"\d+ files? removed, out of use", second.lines[1])
     report = cachelog("backup", tmp_path / "again", "--json", catalog=target).json
     assert (report["numRevisions"], report["numRemoved"]) == (4, 0)
-
-
-def test_history_fill_computes_missing_changes(tmp_path: Path) -> None:
-    """One series, then the others, and the pairs that failed; then none is missing."""
-    location = tmp_path / "catalog"
-    catalog = Catalog(str(location))
-    catalog.publish([*states("ab", "bc", "cd"), a_snapshot([a_spec("a")], "v1.0", day(0))])
-    forget(catalog, *TABLES)
-    first = states("ab")[0].content.digest
-    content = (location / "specs" / f"digest={first}").rename(tmp_path / "away")
-    result = succeed("history", "fill", "--series", "vX.Y.Z", "--json", catalog=location)
-    assert result.json == {"numCompared": 1, "failed": [], "recipes": None}
-    result = cachelog("history", "fill", "--json", catalog=location)
-    assert (result.code, result.json["numCompared"]) == (1, 1)
-    assert all(first in failed["pair"].values() for failed in result.json["failed"])
-    assert result.err.count("not compared: catalog ") == 1
-    assert "is missing; import the same again" in result.err
-    assert cachelog("history", "fill", catalog=location).out == "2 pairs could not be compared\n"
-    content.rename(location / "specs" / f"digest={first}")
-    result = succeed("history", "fill", "--jobs", 1, catalog=location)
-    assert result.out == "compared 2 pairs of neighbours\n"
-    second = succeed("history", "fill", catalog=location)
-    assert second.out == "nothing is missing: the changes of all neighbours are kept\n"
 
 
 def test_verify_compares_an_index_with_its_cache(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_blame_of_a_spec_follows_its_predecessors(week: Week) -> None:
 
 
 def test_import_warns_of_an_unreadable_repository(tmp_path: Path) -> None:
-    """It is a warning; ``history fill`` imports the commits later."""
+    """It is a warning; ``upkeep`` imports the commits later."""
     week = Week(tmp_path)
     first, second = week.publish("--recipes", tmp_path / "nowhere")
     assert (first.code, second.code) == (0, 0)
@@ -95,5 +95,5 @@ def test_import_warns_of_an_unreadable_repository(tmp_path: Path) -> None:
     assert "does not exist" in first.err
     reason = "no commits: the commit of the recipes that base was made of is not known"
     assert week.run("why", RANGE, "--commits").lines[1] == reason
-    filled = week.run("history", "fill", "--recipes", week.recipes.folder, "--json").json
-    assert filled["recipes"] == {"numRevisions": 2, "numCommits": 69}
+    lines = week.run("upkeep", "--keep", "all", "--recipes", week.recipes.folder).lines
+    assert "recipes: recipes of 2 revisions found; 69 commits read" in lines

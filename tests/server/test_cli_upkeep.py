@@ -9,7 +9,10 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.runs import Run, RunKind
 from snapshots.catalog.verification import SHARES, verify
-from tests.server.commands import cachelog
+from snapshots.demo import history, write_pages
+from snapshots.texts import counted
+from tests.server.commands import cachelog, succeed
+from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.importers import specs_of
 from tests.snapshots.removal_catalogs import hours_ago
@@ -34,9 +37,9 @@ def runs_of(catalog: Catalog, kind: str) -> list[Run]:
 def test_steps_of_upkeep_and_its_record(catalog: Catalog, tmp_path: Path) -> None:
     """Each step has a result; the record says that all was done."""
     target = tmp_path / "copy"
-    document = cachelog(*KEEP, "--backup", target, "--json", catalog=catalog.location).json
-    assert [*document["steps"]] == ["verify", "prune", "vacuum", "history", "backup", "runs"]
-    assert document["problems"] == {}
+    lines = succeed(*KEEP, "--backup", target, catalog=catalog.location).lines
+    steps = [line.partition(":")[0] for line in lines]
+    assert steps == ["verify", "prune", "vacuum", "history", "backup", "runs"]
     assert Catalog(str(target)).require_history().revisions == catalog.history.revisions
     (run,) = runs_of(catalog, "upkeep")
     assert (run.result, run.message) == ("done", "")
@@ -48,11 +51,10 @@ def test_all_contents_are_verified_within_thirty_days(catalog: Catalog) -> None:
     assert sum(counts) == 12
     before = datetime.now(UTC) - timedelta(days=40)
     catalog.runs.add(Run(kind=RunKind.UPKEEP, started_at=before))
-    numbers = [
-        cachelog(*KEEP, "--json", catalog=catalog.location).json["steps"]["verify"]["numContents"]
-        for _ in range(2)
-    ]
-    assert numbers == [12, counts[datetime.now(UTC).toordinal() % SHARES]]
+    today = counts[datetime.now(UTC).toordinal() % SHARES]
+    for expected in (12, today):
+        result = succeed(*KEEP, catalog=catalog.location)
+        assert result.lines[0] == f"verify: {counted(expected, 'content')} read"
 
 
 def _break_contents(folder: Path) -> None:
@@ -76,9 +78,9 @@ def _break_log(folder: Path) -> None:
 def test_damaged_history_is_made_again(catalog: Catalog, damage: Callable[[Path], None]) -> None:
     """Upkeep succeeds, and a verification then finds nothing."""
     damage(Path(catalog.location))
-    document = cachelog(*KEEP, "--json", catalog=catalog.location).json
-    assert document["steps"]["history"] == {"numCompared": 12, "wasDamaged": True}
-    assert document["problems"] == {}
+    lines = succeed(*KEEP, catalog=catalog.location).lines
+    assert lines[0].endswith(" read; the history is damaged, and made again")
+    assert "history: 12 pairs of neighbours compared" in lines
     assert cachelog("verify", catalog=catalog.location).code == 0
 
 
@@ -98,10 +100,11 @@ def test_damaged_contents_are_a_problem_until_they_are_mended(catalog: Catalog) 
 def test_a_failing_step_does_not_stop_the_others(catalog: Catalog, tmp_path: Path) -> None:
     """The exit code is 1, and the record has the sentence."""
     (tmp_path / "file").write_text("")
-    result = cachelog(*KEEP, "--backup", tmp_path / "file", "--json", catalog=catalog.location)
+    result = cachelog(*KEEP, "--backup", tmp_path / "file", catalog=catalog.location)
     assert result.code == 1
-    assert [*result.json["problems"]] == ["backup"]
-    assert "runs" in result.json["steps"]
+    (problem,) = [line for line in result.lines if "problem" in line]
+    assert problem.startswith("backup: problem: ")
+    assert result.lines[-1].startswith("runs: ")
     (run,) = runs_of(catalog, "upkeep")
     assert run.result == "failed"
     assert run.message.startswith("backup: ")
@@ -111,7 +114,8 @@ def test_imports_are_recorded(tmp_path: Path) -> None:
     """What was published, what was not new, what was refused, and what failed."""
     catalog = Catalog(str(tmp_path / "catalog"))
     pages = tmp_path / "pages"
-    assert cachelog("demo", "--pages", pages, "--revisions", 3, "--packages", 5).code == 0
+    for snapshot in history(revisions=3, packages=5, specs=20):
+        write_pages(snapshot, pages)
     rules = tmp_path / "rules.toml"
     rules.write_text('[[rule]]\nname = "no specs"\nlimit = "specs-added"\nat-most = 0\n')
     folder, later = sorted(pages.glob("develop-*"))
@@ -131,3 +135,18 @@ def test_imports_are_recorded(tmp_path: Path) -> None:
     assert (refused.result, failed.result) == ("refused", "failed")
     assert "rules are broken" in refused.message
     assert "does not exist" in failed.message
+
+
+def test_pairs_that_cannot_be_compared_are_a_problem(catalog: Catalog, tmp_path: Path) -> None:
+    """It names the reason; once the content is back, the pairs are compared."""
+    forget(catalog, *TABLES)
+    digest = catalog.history.resolve("develop~3").digest
+    folder = Path(catalog.location) / "specs" / f"digest={digest}"
+    content = folder.rename(tmp_path / "away")
+    lines = cachelog(*KEEP, catalog=catalog.location).lines
+    (problem,) = [line for line in lines if line.startswith("history: ")]
+    assert "problem: not compared: catalog " in problem
+    assert "is missing; import the same again" in problem
+    content.rename(folder)
+    lines = cachelog(*KEEP, catalog=catalog.location).lines
+    assert "history: 2 pairs of neighbours compared" in lines

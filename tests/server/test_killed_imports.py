@@ -107,7 +107,7 @@ def test_killed_imports_leave_a_sound_catalog(tmp_path: Path) -> None:
         earlier = sound_revisions(location)
         assert now <= earlier
     assert num_interrupted > 0
-    assert cachelog("history", "fill", catalog=location).code == 0
+    assert cachelog("upkeep", "--keep", "all", catalog=location).code == 0
     catalog = Catalog(str(location))
     assert missing_pairs(catalog, catalog.require_history()) == []
     assert sound_revisions(location) == earlier

@@ -20,7 +20,6 @@ from server.terminal.printing.comparisons import (
     rebuilds,
 )
 from server.terminal.printing.text import SIGNS, TableColumn, number, table, wrapped
-from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import PackageCounts, PairCounts
@@ -29,9 +28,7 @@ from snapshots.history import Neighbours, age
 from snapshots.models import RevisionInfo
 from snapshots.refs import title
 from snapshots.side_comparisons import SideComparison
-from snapshots.spack.query import in_family_of
 from snapshots.texts import counted, day, few, in_words, minute, short_digest, short_hash, versioned
-from snapshots.timelines.availability import CellSpan, nearest_in_cell, nearest_place
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint, with_returned
 from snapshots.timelines.packages import PackageEntry
@@ -104,19 +101,12 @@ class Log(msgspec.Struct, frozen=True):
 
 
 def log_of(
-    opened: OpenedCatalog,
-    subject: str | None,
-    series: str | None,
-    selection: Selection,
-    cell: Mapping[str, str],
+    opened: OpenedCatalog, subject: str | None, series: str | None, selection: Selection
 ) -> Log:
     """Return the log of a series, of a package in it, or of the hash after a slash.
 
-    ``series`` is by default the main one, and for a hash all. With a ``cell``, values by dimension,
-    the log shows when specs of the package were in that cell.
+    ``series`` is by default the main one, and for a hash all.
     """
-    if subject is not None and cell:
-        return _cell_log(opened, subject, series, cell, selection)
     if subject is not None and subject.startswith("/"):
         return _hash_log(opened, subject, series, selection)
     series = opened.series_or_main(series)
@@ -209,58 +199,7 @@ def package_line(entry: PackageEntry) -> str:
     return f"{_package_text(entry)} ({counts_text(entry)})"
 
 
-# -- a package for a target, in a stack, of a version; and a hash
-
-
-def reasons_text(reasons: Mapping[SpecChangeReason, int]) -> str:
-    """Return the reasons for removed specs with their numbers; empty if there are none."""
-    parts = [counted_reasons(SpecChangeKind.REMOVED, reasons)]
-    if others := reasons.get(SpecChangeReason.FACTS):
-        parts.append(f"{others} with other facts")
-    return ", ".join(filter(None, parts))
-
-
-def _cell_log(
-    opened: OpenedCatalog,
-    name: str,
-    series: str | None,
-    values: Mapping[str, str],
-    selection: Selection,
-) -> Log:
-    opened, package, cells = opened.package_cells(name)
-    cell = {CoverageDimension(dimension): value for dimension, value in values.items()}
-    spans = {one.series: cells.spans(one.series, cell) for one in package.in_series}
-    what = ", ".join(f"{dimension} {value}" for dimension, value in values.items())
-    shown = {one: spans[one] for one in spans if series in (None, one)}
-    relatives = []
-    if not any(shown.values()):
-        relatives = in_family_of(values.get("target", ""), cells.values(CoverageDimension.TARGET))
-    lines = [f"{text.name(name)}: {what}"]
-    for one, several in shown.items():
-        if not several:
-            lines.append(f"{one}: never{' for exactly this target' if relatives else ''}")
-        for span in several:
-            lines += _span_lines(
-                one, span, counted(span.num_specs, "spec"), reasons_text(span.reasons)
-            )
-    if relatives:
-        lines += wrapped(f"others of its family: {', '.join(relatives)}")
-    if (place := nearest_place(package, spans)) is not None:
-        base, head = map(opened.frame, place)
-        for row in nearest_in_cell(base, head, name, cell).tolist():
-            spec = head.spec(row)
-            lines += wrapped(f"nearest in {title(place[1])}: {short_hash(spec.hash)} {spec.short}")
-    events = [
-        (revision, span, "" if is_new else reasons_text(span.reasons), is_new)
-        for several in shown.values()
-        for span in several
-        for revision, is_new in ((span.first, True), (span.gone_in, False))
-    ]
-    return Log(
-        Question("Availability", {"package": name, **values}),
-        lines,
-        _events(events, selection),
-    )
+# -- a hash
 
 
 def _hash_log(opened: OpenedCatalog, subject: str, series: str | None, selection: Selection) -> Log:
@@ -273,15 +212,7 @@ def _hash_log(opened: OpenedCatalog, subject: str, series: str | None, selection
     if len(checksums) > 1:
         binaries = f"{len(checksums):,} binaries under this hash"
         lines += wrapped(text.changed(f"{binaries}: {few(checksums, _MAX_CHECKSUMS)}"))
-    events = [
-        (revision, span, _reason_text(reason), is_new)
-        for span in spans
-        for revision, reason, is_new in (
-            (span.first, span.reason_came, True),
-            (span.gone_in, span.reason_gone, False),
-        )
-    ]
-    return Log(Question("HashLog", {"hash": past.hash}), lines, _events(events, selection))
+    return Log(Question("HashLog", {"hash": past.hash}), lines, _events(spans, selection))
 
 
 def _reason_text(reason: SpecChangeReason | None) -> str:
@@ -291,33 +222,29 @@ def _reason_text(reason: SpecChangeReason | None) -> str:
 def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
     """Yield the spans of a hash, with the reasons why it was added and removed."""
     for span in spans:
-        reasons = _reason_text(span.reason_came), _reason_text(span.reason_gone)
-        yield from _span_lines(f"{indent}{span.series}", span, *reasons)
+        revisions = title(span.first)
+        if span.first != span.last:
+            revisions += f" to {title(span.last)}"
+        end = "still available"
+        if span.gone_in is not None:
+            why = _reason_text(span.reason_gone)
+            end = f"removed in {title(span.gone_in)}{why and f' ({why})'}"
+        about = _reason_text(span.reason_came)
+        yield from wrapped(f"{indent}{span.series}: {revisions}: {about}; {end}")
 
 
-def _span_lines(series: str, span: Span | CellSpan, about: str, why_gone: str) -> list[str]:
-    """Return a span in words: its revisions, ``about``, and the revision and reason of its end."""
-    revisions = title(span.first)
-    if span.first != span.last:
-        revisions += f" to {title(span.last)}"
-    end = "still available"
-    if span.gone_in is not None:
-        end = f"removed in {title(span.gone_in)}{why_gone and f' ({why_gone})'}"
-    return wrapped(f"{series}: {revisions}: {about}; {end}")
-
-
-_Event: TypeAlias = tuple[RevisionInfo | None, Span | CellSpan, str, bool]
-"""A revision in which a span began or ended, the reason, and whether it began."""
-
-
-def _events(events: Iterable[_Event], selection: Selection) -> Iterator[LogEntry]:
+def _events(spans: Iterable[Span], selection: Selection) -> Iterator[LogEntry]:
     """Yield an entry for each revision in which a span began or ended, newest first."""
-    known = [(revision, reason, new) for revision, _, reason, new in events if revision is not None]
-    known.sort(key=lambda event: age(event[0]), reverse=True)
-    for revision, reason, is_new in selection.of(known, lambda event: event[0]):
-        change = SpecChangeKind.ADDED if is_new else SpecChangeKind.REMOVED
-        sign, style = SIGNS[change]
-        line = style(f"{sign} {change.value}{reason and f': {reason}'}")
+    events: list[tuple[RevisionInfo, SpecChangeReason | None, SpecChangeKind]] = []
+    for span in spans:
+        events.append((span.first, span.reason_came, SpecChangeKind.ADDED))
+        if span.gone_in is not None:
+            events.append((span.gone_in, span.reason_gone, SpecChangeKind.REMOVED))
+    events.sort(key=lambda event: age(event[0]), reverse=True)
+    for revision, why, kind in selection.of(events, lambda event: event[0]):
+        sign, style = SIGNS[kind]
+        reason = _reason_text(why)
+        line = style(f"{sign} {kind.value}{reason and f': {reason}'}")
         yield LogEntry(revision, line, [f"{_INDENT}{line}"])
 
 

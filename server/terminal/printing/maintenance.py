@@ -1,13 +1,10 @@
 """Results of commands that fill and maintain a catalog, as lines of text and as plain values."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-import msgspec
-
-from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import plain
 from server.terminal.printing.revisions import revision_lines
 from server.terminal.printing.text import (
@@ -21,21 +18,17 @@ from server.terminal.printing.text import (
     wrapped,
 )
 from snapshots.catalog.copies import Copied
-from snapshots.catalog.history_queries import FillResult
-from snapshots.catalog.keep_lists import UnlistedHashes, keep_list, rest_of
 from snapshots.catalog.publication import Publication
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
-from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice, RetentionRule, choose
+from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice
 from snapshots.catalog.runs import Run
 from snapshots.catalog.status import Status
 from snapshots.catalog.vacuum import Vacuumed
 from snapshots.catalog.verification import Verified
 from snapshots.history import History
-from snapshots.models import RevisionInfo
 from snapshots.recipes.commits import RecipesOrigin
 from snapshots.refs import series
-from snapshots.sources import lock_files
 from snapshots.sources.buildcache.reader import CacheDifference
 from snapshots.sources.reports import Report
 from snapshots.texts import counted, minute, size
@@ -144,29 +137,7 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
     yield f"{place} holds {counted(copied.num_revisions, 'row')} of revisions"
 
 
-# -- upkeep and status
-
-
-def upkeep_lines(results: Mapping[str, Any], problems: Mapping[str, str]) -> Iterator[str]:
-    """Yield one line per step of upkeep."""
-    sentences: Mapping[str, Callable[[Any], str]] = {
-        "prune": lambda it: (
-            f"{counted(it['numRemoved'], 'revision')} removed, {it['numKept']:,} kept"
-        ),
-        "vacuum": lambda it: f"{counted(it['numFiles'], 'file')} deleted, {size(it['numBytes'])}",
-        "verify": lambda it: f"{counted(it['numContents'], 'content')} read",
-        "history": lambda it: (
-            f"{counted(it['numCompared'], 'pair')} of neighbours compared"
-            + (", all again because the tables were damaged" if it["wasDamaged"] else "")
-        ),
-        "backup": lambda it: f"{counted(it['numFiles'], 'file')} copied, {size(it['numBytes'])}",
-        "runs": lambda it: f"{counted(it['numForgotten'], 'record')} of old runs forgotten",
-    }
-    for step, sentence in sentences.items():
-        if step in results:
-            yield f"{step}: {sentence(results[step])}"
-        if step in problems:
-            yield from wrapped(f"{step}: {removed('problem')}: {problems[step]}")
+# -- status
 
 
 def status_lines(status: Status) -> Iterator[str]:
@@ -203,109 +174,7 @@ def _run_words(run: Run | None) -> str:
     return "" if run is None else f"{run.result} {minute(run.ended_at)}"
 
 
-# -- keep lists
-
-
-class CheckedLock(msgspec.Struct, frozen=True):
-    """A lock file, the number of its specs, and how many of them are not kept.
-
-    ``num_lost`` are in revisions that are not kept, ``num_absent`` in no revision.
-    """
-
-    file: str
-    num_specs: int
-    num_lost: int
-    num_absent: int
-
-
-class KeepListReport(msgspec.Struct, frozen=True):
-    """The hashes to keep of revisions and lock files, sorted, and, if requested, the other specs.
-
-    ``num_unknown`` is that of ``KeepList``. ``rest`` has the specs that are not kept.
-    """
-
-    revisions: Sequence[RevisionInfo]
-    locks: Sequence[str]
-    hashes: Sequence[str]
-    num_unknown: int
-    rest: UnlistedHashes | None
-    checked: Sequence[CheckedLock]
-
-    @property
-    def summary(self) -> str:
-        """The number of hashes, and of the revisions and lock files that they come from."""
-        kept = f"{counted(len(self.hashes), 'hash')} of {counted(len(self.revisions), 'revision')}"
-        return f"{kept} and {counted(len(self.locks), 'lock file')}" if self.locks else kept
-
-    def lines(self) -> Iterator[str]:
-        """Yield the summary, and the remaining specs."""
-        yield f"kept: {self.summary}"
-        if (rest := self.rest) is None:
-            return
-        others = f"rest: {counted(len(rest.hashes), 'spec')} of other revisions"
-        if rest.size is not None:
-            others += f", {size(rest.size)}"
-        if rest.num_unknown and rest.hashes:
-            others += f", {counted(rest.num_unknown, 'spec')} of unknown size"
-        yield from wrapped(others)
-        yield f"no spec is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
-        for package, stack, target in rest.cells[:_MAX_CELLS]:
-            yield from wrapped(f"  {removed('-')} {package} {stack or '(no stack)'} {target}")
-        if (more := len(rest.cells) - _MAX_CELLS) > 0:
-            yield quiet(f"  and {counted(more, 'cell')} more")
-        for lock in self.checked:
-            num_left = lock.num_lost + lock.num_absent
-            lost = f"{num_left:,} of {counted(lock.num_specs, 'spec')} are not kept"
-            if lock.num_absent:
-                lost += f", {lock.num_absent:,} of them in no revision"
-            yield from wrapped(f"{lock.file}: {lost}")
-
-
-def keep_list_report(
-    opened: OpenedCatalog,
-    keep: Sequence[RetentionRule],
-    locks: Sequence[str],
-    *,
-    whole_tags: bool,
-    whole: bool,
-    checked: Sequence[str] | None,
-) -> KeepListReport:
-    """Return the hashes that a policy and lock files keep.
-
-    With ``checked``, other lock files, the result also contains the specs that are not kept. Raises
-    SourceError for a lock file that cannot be read, before any content is read.
-    """
-    locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
-    files = {file: lock_files.read(file).specs for file in checked or ()}
-    choices = choose(opened.history, keep, whole_tags=whole_tags)
-    revisions = [choice.revision for choice in choices if choice.kept_by]
-    digests = dict.fromkeys(revision.digest for revision in revisions)
-    listed = keep_list(opened.library, digests, locked, whole=whole)
-    rest, of_locks = None, []
-    if checked is not None:
-        all_digests = dict.fromkeys(choice.revision.digest for choice in choices)
-        rest = rest_of(opened.library, all_digests, listed.hashes)
-        for file, specs in files.items():
-            unlisted = {spec.hash for spec in specs}.difference(listed.hashes)
-            num_lost = len(unlisted & rest.hashes)
-            of_locks.append(CheckedLock(file, len(specs), num_lost, len(unlisted) - num_lost))
-    hashes = sorted(listed.hashes)
-    return KeepListReport(revisions, locks, hashes, listed.num_unknown, rest, of_locks)
-
-
-# -- history and verification
-
-
-def filled_lines(filled: FillResult, imported: ImportedRecipes | None = None) -> Iterator[str]:
-    """Yield the number of pairs that were compared and that failed, and the recipes found."""
-    if filled.num_made:
-        yield f"compared {counted(filled.num_made, 'pair')} of neighbours"
-    elif not filled.failures:
-        yield "nothing is missing: the changes of all neighbours are kept"
-    if filled.failures:
-        yield f"{counted(len(filled.failures), 'pair')} could not be compared"
-    if imported is not None:
-        yield imported_text(imported)
+# -- verification
 
 
 def verified_lines(verified: Verified) -> Iterator[str]:

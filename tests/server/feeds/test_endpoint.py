@@ -22,7 +22,6 @@ from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
 from snapshots.demo import develop_history, history
 from snapshots.recipes.commits import Commit, Recipes, RecipesOrigin
-from tests.server.commands import succeed
 from tests.server.pages.recipes import REPOSITORY, import_recipes
 from tests.snapshots.changes.graphs import node
 from tests.snapshots.factories import a_snapshot, day
@@ -224,10 +223,6 @@ def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
     recorded = catalog.recipes.recorded_at
     revisions = catalog.history.of_series("develop")
     assert moments[0] < moments[1] == max(filter(None, map(recorded, revisions)))
-    file = tmp_path / "feed.atom"
-    succeed("feed", "develop", "-o", file, catalog=catalog.location)
-    (entry,) = read_feed(file.read_bytes()).entries[:1]
-    assert f'<a href="{REPOSITORY}/pull/' in entry.content[0].value
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_pages_without_recipes(client: httpx.Client) -> None:
     """Only the tab mentions commits, and how to import recipes."""
     page = shown(client, f"{PAIR}/commits")
     assert page.status == 200
-    assert "cachelog history fill --recipes REPO" in page.text("#tab .empty")
+    assert "cachelog upkeep --recipes REPO" in page.text("#tab .empty")
     assert not page.dom.cssselect("#tab table, #tab .exports")
     assert shown(client, f"{PAIR}/commits?as=csv").status == 404
     cause = shown(client, PAIR).links("ol.causes a")
