@@ -6,21 +6,18 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import orjson
 import pytest
-from graphql import DocumentNode, parse, print_ast
+from graphql import DocumentNode
 
 from schema import api
 from schema.api import API
-from schema.documents.documents import Documents, without_tokens
-from schema.fields.cost import Sizes
+from schema.documents.documents import Documents
 from schema.limits import Limits
 from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 
 SCHEMA = api.graphql_schema
-FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stackNames")
 
 
 def fields(names: Iterable[str]) -> str:
@@ -46,22 +43,6 @@ def growth(send: Callable[[int], object], times: int) -> int:
     return after - before
 
 
-def test_aliases_are_not_retained(world: World) -> None:
-    """Aliases of 28,000 characters take memory only while their query is executed."""
-    limits = Limits(max_document_bytes=10**6, max_name_length=10**5, max_answer_bytes=10**9)
-    api = API(limits, document_bytes=0)
-
-    def send(number: int) -> None:
-        names = [f"a{number}x{place}{'x' * 28_000}" for place in range(len(FIELDS))]
-        fields = " ".join(f"{name}: {field}" for name, field in zip(names, FIELDS, strict=True))
-        query = f"{{ revision {{ specs(first: 50) {{ nodes {{ {fields} hash }} }} }} }}"
-        answer = api.execute(query, context=world.context())
-        assert not answer.errors
-        assert len(orjson.dumps(answer.body())) > 5 * 10**6
-
-    assert growth(send, 2) < 2 * 10**5  # Python's own strings of names grow a little
-
-
 KINDS: dict[str, Callable[[int], str]] = {
     "long": lambda number: f'{{ revision(ref: "{number}{"x" * 30_000}") {{ tagName }} }}',
     "many fields": lambda number: fields(f"a{number}x{n}: __typename" for n in range(150)),
@@ -77,28 +58,6 @@ def test_cached_documents_are_bounded(make: Callable[[int], str]) -> None:
     documents = Documents(SCHEMA, Limits(), max_bytes=most)
     assert growth(lambda number: documents.get(make(number)), most // 50_000) < most * 1.1
     assert documents.get(make(1)).num_bytes < most
-
-
-def test_latest_documents_are_cached() -> None:
-    """A document that is too large is parsed each time."""
-    documents = Documents(SCHEMA, Limits(), max_bytes=50_000)
-    assert documents.get("{ __typename }") is documents.get("{ __typename }")
-    large = fields(f"a{number}: __typename" for number in range(49))
-    assert documents.get(large) is not documents.get(large)
-
-
-def test_estimates_are_cached_by_sizes() -> None:
-    """Without the texts of variables, and without undeclared ones."""
-    text = """query($n: Int, $filter: SpecFilter) {
-      revision { specs(first: $n, filter: $filter) { nodes { hash } } }
-    }"""
-    document = Documents(SCHEMA, Limits()).get(text)
-
-    def send(number: int) -> None:
-        variables = {"n": 5, "filter": {"packages": ["x" * 90_000]}, f"more{number}": "x" * 90_000}
-        assert document.estimate(SCHEMA, None, variables, Sizes()).units > 100
-
-    assert growth(send, 20) < 10_000
 
 
 def missing_specs(number: int) -> list[dict[str, str]]:
@@ -142,34 +101,12 @@ def test_values_are_not_retained(query: str, value: Callable[[int], Any], world:
     assert growth(send, 20) < 1_300_000
 
 
-def test_values_of_specs_are_not_retained(world: World) -> None:
-    """A frame retains no results of a function that each request creates anew."""
-    api, context = API(document_bytes=0), world.context()
-    columns = context.load(world.newest.info).frame.columns.values()
-
-    def num_retained(number: int) -> int:
-        selection = f"specs(first: {number}) {{ nodes {{ version variants stackNames }} }}"
-        answer = api.execute(f"{{ revision {{ {selection} }} }}", context=world.context())
-        assert orjson.dumps(answer.body()).count(b"version") == number
-        return sum(len(getattr(column, "_mapped", ())) for column in columns)
-
-    assert num_retained(1) == num_retained(2) == num_retained(3)
-
-
 @pytest.fixture
 def no_collector() -> Iterator[None]:
     """Disable the garbage collector, so that reference cycles are not freed."""
     gc.disable()
     yield
     gc.enable()
-
-
-def test_document_without_tokens_is_equal() -> None:
-    """It selects the same fields."""
-    for text in DOCUMENTS:
-        node = parse(text)
-        before = print_ast(node)
-        assert print_ast(without_tokens(node)) == before
 
 
 @pytest.mark.usefixtures("no_collector")
@@ -182,12 +119,3 @@ def test_document_is_freed_without_the_garbage_collector() -> None:
         freed = weakref.ref(node)
         del node
         assert freed() is None
-
-
-def test_fields_have_locations() -> None:
-    """Errors in execution state the location of their field."""
-    node = without_tokens(parse("{\n  a\n  b: c\n}"))
-    (operation,) = node.definitions
-    locations = [field.loc for field in operation.selection_set.selections]  # type: ignore[attr-defined]
-    texts = [(loc.start, loc.end, loc.source.body[loc.start : loc.end]) for loc in locations]
-    assert texts == [(4, 5, "a"), (8, 12, "b: c")]

@@ -77,11 +77,6 @@ def test_what_can_fail_by_an_argument_is_nullable() -> None:
     assert not_null == []
 
 
-def test_nothing_is_deprecated() -> None:
-    """There are no deprecated fields, values or arguments."""
-    assert "@deprecated" not in api.sdl()
-
-
 def described() -> Iterator[tuple[str, str | None]]:
     """Yield every position in the schema that can have a description, with its description."""
     yield "schema", SCHEMA.description
@@ -92,14 +87,6 @@ def described() -> Iterator[tuple[str, str | None]]:
             yield f"{name}.{part_name}", part.description
             for key, argument in getattr(part, "args", {}).items():
                 yield f"{name}.{part_name}({key})", argument.description
-
-
-def test_no_two_types_are_the_same() -> None:
-    """Two objects with equal fields would be one type; connections differ by what they list."""
-    shapes: dict[tuple[tuple[str, str], ...], str] = {}
-    for kind in OBJECTS:
-        shape = tuple(sorted((name, str(field.type)) for name, field in kind.fields.items()))
-        assert shapes.setdefault(shape, kind.name) == kind.name
 
 
 def test_everything_is_described() -> None:

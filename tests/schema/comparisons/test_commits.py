@@ -1,6 +1,5 @@
 """Commits of the recipes through GraphQL: the causes that they explain, and the effects of each."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,12 +54,6 @@ def of_comparison(world: World, fields: str, **variables: Any) -> Any:
     """Return fields of the comparison of base and head."""
     document = f'{{ compare(base: "develop~1", head: "develop") {{ {fields} }} }}'
     return world.data(document, **variables)["compare"]
-
-
-def test_notes(world: World) -> None:
-    """Release notes name the pull request."""
-    notes = of_comparison(world, "releaseNotes")["releaseNotes"]
-    assert f"([#7]({URL}/pull/7))" in notes
 
 
 def test_commits_are_paged_and_filtered(world: World) -> None:
@@ -133,16 +126,3 @@ def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
         [],
         None,
     )
-
-
-def test_stored_recipes_need_no_repository(world: World, repository: Repository) -> None:
-    """Stored recipes are not read again; a repository that is too new yields none."""
-    catalog, revisions = world.catalog, world.catalog.history.revisions
-    unchanged = import_recipes(catalog, revisions, "/nowhere", settings=ReadSettings())
-    assert (dict(unchanged.recipes), unchanged.warnings) == ({}, ())
-    folder = str(repository.folder)
-    newer = import_recipes(catalog, revisions, folder, settings=ReadSettings(), replace=True)
-    assert not newer.recipes
-    assert [re.sub("of /.*/recipes", "of REPO", warning) for warning in newer.warnings] == [
-        f"{revision.ref}: all commits of REPO are newer" for revision in revisions
-    ]

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-import orjson
 import pytest
 
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
 from tests.schema.worlds import World
-from tests.server.commands import run_in
 
 STATES = {"develop~1": BASE, "develop": HEAD}
 NARROWED = """query(
@@ -62,25 +60,6 @@ def inside(side: str) -> set[str]:
     return {key for key, spec in specs if not stack or stack in spec.stacks}
 
 
-def test_sides_are_named(world: World) -> None:
-    """By the complete revision and the stack; the notes count only the stack."""
-    question = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
-      base { id numSpecs } head { digest } baseStack headStack releaseNotes(format: JSON)
-      specs { nodes { before { revision { id numSpecs } package { revision { id numSpecs } } } } }
-    } }"""
-    compare = world.data(question, base="develop~1:e4s", head="develop")["compare"]
-    base = world.data('{ revision(ref: "develop~1") { id numSpecs } }')["revision"]
-    assert compare["base"] == base
-    specs = [change["before"] for change in compare["specs"]["nodes"] if change["before"]]
-    assert specs == [{"revision": base, "package": {"revision": base}}] * len(specs)
-    assert specs
-    assert (compare["baseStack"], compare["headStack"]) == ("e4s", None)
-    notes = orjson.loads(compare["releaseNotes"])
-    assert notes["base"]["stack"] == "e4s"
-    assert notes["base"]["num_specs"] == len(inside("develop~1:e4s"))
-    assert "stack" not in notes["head"]
-
-
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
 
@@ -97,35 +76,6 @@ def test_ids_of_scopes_are_valid(world: World) -> None:
     assert len(ids) == len(narrowings)
     for text in ids:
         assert world.data(ONE, id=text)["node"]["id"] == text
-
-
-ONLY: list[dict[str, str]] = [
-    {"stack": "e4s"},
-    {"package": "app"},
-    {"matching": "hdf5"},
-    {"stack": "hep", "matching": "lone"},
-]
-
-
-@pytest.mark.parametrize("only", ONLY, ids=str)
-def test_narrowed_comparison_equals_that_of_the_commands(
-    world: World, only: dict[str, str]
-) -> None:
-    """Specs, causes and notes are those of ``notes``."""
-    refs = {"base": "develop~1", "head": "develop"}
-    options = [text for name, value in only.items() for text in (f"--{name}", value)]
-    notes = run_in(world, "notes", *refs.values(), *options, "--format", "json").json
-    compare = world.data(NARROWED % "releaseNotes(format: JSON)", **refs, **only)["compare"]
-    assert orjson.loads(compare["releaseNotes"]) == notes
-    compare = world.data(CHANGES, **refs, **only)["compare"]
-    hashes = [spec["hash"] for specs in notes["specs"].values() for spec in specs]
-    assert sorted(node["hash"] for node in compare["specs"]["nodes"]) == sorted(hashes)
-    causes = [(cause["title"], cause["num_specs"], cause["packages"]) for cause in notes["causes"]]
-    nodes = compare["causes"]["nodes"]
-    assert [(node["title"], node["numSpecs"], node["packageNames"]) for node in nodes] == causes
-    num_specs = sum(cause["num_specs"] for cause in notes["causes"])
-    assert sum(kind["numSpecs"] for kind in compare["causeKinds"]) == num_specs
-    assert sum(len(node["specs"]["nodes"]) for node in nodes) == num_specs
 
 
 @pytest.mark.parametrize(

@@ -103,15 +103,6 @@ def test_causes_list_the_two_specs(world: World) -> None:
     assert first == {"commits": None, "specs": {"nodes": [{"hash": after}]}}
 
 
-def test_refs_select_revisions(world: World) -> None:
-    """Also a revision that is not the newest with the spec."""
-    (older, newer), before = digests_of(world), spec(BASE, "hdf5").hash
-    shown = compared(world, before[:10], before, base=older, head=older)
-    assert shown["base"]["revision"]["digest"] == shown["head"]["revision"]["digest"] == older
-    assert (shown["causes"]["nodes"], shown["facts"], shown["differences"]) == ([], [], [])
-    assert compared(world, before, before, base=newer) is None
-
-
 def test_unknown_values(world: World) -> None:
     """Dependencies are null if a source lists none; a hash can be unknown or ambiguous."""
     lone = spec(HEAD, "lone")

@@ -12,9 +12,7 @@ from schema import api as api_module
 from schema.api import API
 from schema.context import Context
 from schema.execution.budget import TOO_MANY_BYTES, Budget
-from schema.execution.compiled import MAX_COMPILED
 from schema.execution.executor import BudgetedExecutor
-from schema.execution.json_objects import JsonObjects
 from schema.execution.row_cache import RowCache
 from schema.fields.many import Origin
 from schema.limits import Limits
@@ -91,17 +89,6 @@ def test_other_operations_use_the_executor(
     assert api.fallbacks == {reason: 9}
 
 
-def test_conditions_of_directives_are_compiled_for_a_few(api: API, world: World) -> None:
-    """Each combination is compiled apart; from the fifth on, graphql-core executes them."""
-    names = "abc"
-    declared = ", ".join(f"${name}: Boolean!" for name in names)
-    fields = " ".join(f"{name}: name @skip(if: ${name})" for name in names)
-    text = f"query({declared}) {{ tags {{ name {fields} }} }}"
-    for number in range(8):
-        respond(api, world, text, **{name: bool(number >> at & 1) for at, name in enumerate(names)})
-    assert api.fallbacks == {"directives": 8 - MAX_COMPILED}
-
-
 @pytest.mark.parametrize(
     ("text", "variables", "num_errors"),
     [
@@ -155,18 +142,6 @@ def test_large_response_is_refused(world: World) -> None:
     assert error["extensions"]["code"] == TOO_MANY_BYTES
 
 
-def test_rows_are_rendered_once(api: API, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For any page and order, also below lists."""
-    nested = "{ revision { packages%s { nodes { name specs(first: 3) { nodes { hash } } } } } }"
-    orders = (SPECS, "(orderBy: {field: SIZE})"), (nested, "(orderBy: {field: NUM_SPECS})")
-    expected = [respond(api, world, text % order) for text, order in orders]
-    for text, order in orders:
-        for arguments in ("", order) * 2:
-            respond(api, world, text % arguments)
-    monkeypatch.setattr(JsonObjects, "add", None)
-    assert [respond(api, world, text % order) for text, order in orders] == expected
-
-
 def test_cached_rows_are_bounded() -> None:
     """Every text is correct whatever was dropped, and the count is that of the cached rows."""
     draw = random.Random(1)
@@ -187,11 +162,3 @@ def test_cached_rows_are_bounded() -> None:
     huge = Origin(("specs", "digest"), 10**6, np.array([7], np.int32))
     assert cache.texts("huge", huge, lambda _numbers: ["text"]) == ["text"]
     assert cache.num_bytes <= 40_000
-
-
-def test_compiled_operations_count_with_their_document(api: API, world: World) -> None:
-    """A document is measured again when it grows."""
-    api.documents.get(SPECS % "")
-    before = api.documents.num_bytes
-    respond(api, world, SPECS % "")
-    assert api.documents.num_bytes > before

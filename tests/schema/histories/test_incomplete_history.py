@@ -64,24 +64,6 @@ def test_missing_changes_are_computed_on_request(without_changes: World) -> None
     assert missing_pairs(without_changes.catalog, without_changes.catalog.history) == []
 
 
-def test_growth_of_a_revision_is_not_computed(without_changes: World, stored: list[int]) -> None:
-    """It is null with an error until another query computes it."""
-    text = (
-        '{ series(name: "develop") { latest '
-        "{ tagName mainChanges growthPoint { numSpecsAdded } } } }"
-    )
-    response = answered_within(without_changes, text, 60)
-    paths = [["series", "latest", name] for name in ("mainChanges", "growthPoint")]
-    assert [error["path"] for error in response["errors"]] == paths
-    for error in response["errors"]:
-        assert error["extensions"] == {"code": "HISTORY_INCOMPLETE", "numMissing": 5, "numPairs": 5}
-    nothing = {"mainChanges": None, "growthPoint": None}
-    assert response["data"]["series"]["latest"] == {"tagName": "develop"} | nothing
-    assert stored == []
-    without_changes.data(GROWTH % "develop")
-    assert without_changes.data(text)["series"]["latest"]["growthPoint"] == {"numSpecsAdded": 1}
-
-
 def test_error_counts_missing_changes(without_changes: World, stored: list[int]) -> None:
     """With a code and numbers; each further request computes one more pair."""
     response = answered_within(without_changes, GROWTH % "develop", 0)
@@ -96,17 +78,6 @@ def test_error_counts_missing_changes(without_changes: World, stored: list[int])
         response = answered_within(without_changes, GROWTH % "develop", 0)
     assert "errors" not in response
     assert stored == [1] * 5
-
-
-def test_request_computes_changes_for_one_field_only(
-    without_changes: World, stored: list[int]
-) -> None:
-    """Its other fields fail immediately."""
-    response = answered_within(without_changes, ALL, 0)
-    errors = {tuple(error["path"]): error["extensions"]["code"] for error in response["errors"]}
-    paths = [("develop", "growth"), ("develop", "package"), ("hash",), ("releases", "growth")]
-    assert errors == dict.fromkeys(paths, "HISTORY_INCOMPLETE")
-    assert stored == [1]
 
 
 def test_other_fields_are_not_affected(without_changes: World) -> None:

@@ -39,7 +39,6 @@ OF_SPECS = [
     {"hashPrefix": ""},
     {"hashPrefix": "!"},
 ]
-DIRECTIONS = (None, "ASC", "DESC")
 
 
 def test_filters_have_the_fields_of_the_domain() -> None:
@@ -86,26 +85,5 @@ def test_packages_are_filtered(
     assert revision["packages"]["totalCount"] == len(revision["packages"]["nodes"])
 
 
-@pytest.mark.parametrize("field", listings.PACKAGE_ORDERS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_packages_are_ordered(world: World, field: str, direction: str | None) -> None:
-    """Ascending by default."""
-    order = {"field": field} | ({"direction": direction} if direction else {})
-    nodes = world.data(PACKAGES, order=order)["revision"]["packages"]["nodes"]
-    specs, key = world.newest.specs, listings.PACKAGE_ORDERS[field]
-    expected = sorted(listings.names(specs), key=lambda name: key(name, specs))
-    assert [node["name"] for node in nodes] == expected[:: -1 if direction == "DESC" else 1]
-
-
 MATCHES = """query($text: String!, $beside: String!) { revision {
   other: specs(matching: $text) { totalCount } specs(matching: $beside) { totalCount } } }"""
-
-
-def test_invalid_query_nulls_its_own_field(world: World) -> None:
-    """Other fields are answered; a valid query matches as elsewhere."""
-    name = world.newest.specs[0].name
-    both = world.data(MATCHES, text=name, beside=name)["revision"]
-    assert both["other"] == both["specs"] != {"totalCount": 0}
-    response = world.ask(MATCHES, text="no-such-package", beside=name)
-    assert [error["path"] for error in response["errors"]] == [["revision", "other"]]
-    assert response["data"]["revision"] == {"other": None, "specs": both["specs"]}

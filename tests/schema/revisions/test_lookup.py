@@ -108,14 +108,6 @@ def test_invalid_spec_is_an_error(world: World, key: str, value: str) -> None:
         assert error["extensions"]["code"] == "BAD_USER_INPUT"
 
 
-def test_lists_of_a_lookup_may_be_as_long_as_the_input(world: World) -> None:
-    """Only a negative size is refused."""
-    for first in (-1, 1_001):
-        fields = f"{{ found(first: {first}) {{ hash }} }}"
-        response = world.ask(LOOKUP % fields, ref="develop", specs=[])
-        assert ("errors" in response) == (first < 0)
-
-
 def test_two_thousand_specs_are_allowed() -> None:
     """With all fields of missing specs; one more is refused."""
     spec = {"hash": "a" * 32, "name": "py-something-long", "variants": ["build_type=Release"] * 12}

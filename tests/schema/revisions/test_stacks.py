@@ -49,21 +49,3 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
         "packages": {"nodes": [node | {"stackCounts": counts} for node in nodes]},
         "specs": {"nodes": nodes},
     }
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "added"),
-    [("empty", "stated", 2), ("none", "stated", None), ("stated", "root", None)],
-)
-def test_changed_stacks(world: World, base: str, head: str, added: int | None) -> None:
-    """Null if either side states none."""
-    compared = world.data(
-        """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
-          stackChanges { name } summary { numStacksAdded numStacksRemoved }
-        } }""",
-        base=base,
-        head=head,
-    )["compare"]
-    removed, changes = (None, None) if added is None else (0, objects(["e4s", "hep"]))
-    summary = {"numStacksAdded": added, "numStacksRemoved": removed}
-    assert compared == {"stackChanges": changes, "summary": summary}
