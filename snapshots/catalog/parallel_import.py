@@ -17,9 +17,9 @@ import msgspec
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.specs_table import ContentReader
 from snapshots.contents import PackedSnapshot, Snapshot
-from snapshots.errors import CachelogError, NothingToPublish, SourceError
+from snapshots.errors import NothingToPublish, SourceError
 from snapshots.sources.buildcache.reader import named_stack
-from snapshots.sources.parts import Indivisible, Part, PartExecutor, PartRead, ReadRequest
+from snapshots.sources.parts import Part, PartExecutor, PartRead, ReadRequest
 from snapshots.sources.readers import read_locations
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
@@ -42,27 +42,15 @@ def publish_locations(
 ) -> Published:
     """Return the result of ``publish`` for the snapshots at locations, read by ``read_locations``.
 
-    ``publish`` takes the snapshots one by one, and publishes all of them or none. If pages cannot
-    be read part by part, it is called again, with all of them. ``jobs`` and ``cluster`` are those
-    of ``mapping``. Raises the errors of reading and publishing, and NothingToPublish if everything
-    was skipped.
+    ``publish`` takes the snapshots one by one, and publishes all of them or none. ``jobs`` and
+    ``cluster`` are those of ``mapping``. Raises the errors of reading and publishing, and
+    NothingToPublish if everything was skipped.
     """
     if cluster is not None:
         locations = [_absolute(location, settings) for location in locations]
-    for is_whole in (False, True):
-        own = Report(skip_bad=report.skip_bad, progress=report.progress)
-        try:
-            with packing(catalog, settings, own, jobs=jobs, cluster=cluster) as executor:
-                request = ReadRequest(tags, sizes=sizes, is_whole=is_whole)
-                published = publish(_not_empty(read_locations(locations, request, executor)))
-        except Indivisible:
-            continue
-        except CachelogError:
-            report.add(own.skipped, own.warnings)
-            raise
-        report.add(own.skipped, own.warnings)
-        break
-    return published
+    with packing(catalog, settings, report, jobs=jobs, cluster=cluster) as executor:
+        request = ReadRequest(tags, sizes=sizes)
+        return publish(_not_empty(read_locations(locations, request, executor)))
 
 
 def _not_empty(snapshots: Iterator[PackedSnapshot]) -> Iterator[PackedSnapshot]:

@@ -11,7 +11,6 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from snapshots.contents import Snapshot
-from snapshots.errors import CachelogError
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -20,13 +19,11 @@ class ReadRequest(msgspec.Struct, frozen=True):
     """A request to read locations.
 
     ``tags`` are the names or globs of the tags to read, all if there are none. With ``sizes``, the
-    sizes of packages that an index does not state are fetched. With ``is_whole``, everything that
-    may depend on each other is read as one part, so that Indivisible is not raised.
+    sizes of packages that an index does not state are fetched.
     """
 
     tags: Sequence[str] = ()
     sizes: bool = False
-    is_whole: bool = False
 
 
 Result = TypeVar("Result")
@@ -77,11 +74,3 @@ class PartExecutor(Generic[Result]):
         finally:
             self.report.add(own.skipped, own.warnings)
         return PartRead(list(map(self.make, content.snapshots)), content.states)
-
-
-class Indivisible(CachelogError):
-    """The input cannot be split into parts: its content is determined only by all of it."""
-
-    def __init__(self, location: str) -> None:
-        self.location = location
-        super().__init__(f"{location}: cannot be read part by part")

@@ -19,8 +19,8 @@ class LocationReader(Protocol):
     Revisions record the kind: see ``snapshots.models.SOURCE_KINDS``.
 
     Locations are split into parts, which the executor reads, possibly in other processes: parts are
-    pickled, and find everything that they need in their fields. A reader must not raise Indivisible
-    if the request ``is_whole``; one without sizes of packages ignores ``sizes``.
+    pickled, and find everything that they need in their fields. A reader without sizes of packages
+    ignores ``sizes``.
     """
 
     def claimed(self, locations: Sequence[str], settings: ReadSettings) -> Sequence[str]:
@@ -29,7 +29,7 @@ class LocationReader(Protocol):
     def read(
         self, locations: Sequence[str], request: ReadRequest, executor: PartExecutor[Result]
     ) -> Iterator[Result]:
-        """Read the locations that it claimed; yield their snapshots. Raises Indivisible."""
+        """Read the locations that it claimed; yield their snapshots."""
 
 
 READERS: list[LocationReader] = [build_caches, folders]
@@ -39,11 +39,7 @@ READERS: list[LocationReader] = [build_caches, folders]
 def read_locations(
     locations: Sequence[str], request: ReadRequest, executor: PartExecutor[Result]
 ) -> Iterator[Result]:
-    """Read locations, tag by tag if possible; yield their snapshots.
-
-    Raises Indivisible if pages cannot be read by tag; some snapshots may have been yielded by
-    then. It is not raised if all pages are requested as one part.
-    """
+    """Read locations, tag by tag if possible; yield their snapshots."""
     if "" in locations:
         raise InvalidArgument("LOCATION", "is empty; write . for the folder that you are in")
     claims = []

@@ -93,7 +93,7 @@ def _kind_of(path: str, settings: ReadSettings) -> FileKind:
 
 def _read_pages(path: str, executor: PartExecutor[Snapshot]) -> Snapshot:
     """Read the pages of one state of one tag. Raises SourceError for pages of several."""
-    request = ReadRequest([_TAG], is_whole=True)
+    request = ReadRequest([_TAG])
     try:
         snapshots = list(folders.read([path], request, executor))
     except InvalidArgument:

@@ -18,7 +18,7 @@ from snapshots.sources.file_kinds import HEAD_BYTES, is_page
 from snapshots.sources.inputs import open_regular, read_regular, unreadable, walk
 from snapshots.sources.pages import cache_page
 from snapshots.sources.pages.front_matter import MAX_PAGE_BYTES
-from snapshots.sources.parts import Indivisible, PartExecutor, PartRead, ReadRequest, Result, State
+from snapshots.sources.parts import PartExecutor, PartRead, ReadRequest, Result, State
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 
@@ -35,27 +35,34 @@ def read(
 ) -> Iterator[Result]:
     """Read pages, folder by folder: ``TAG/PACKAGE/specs.md``; yield their snapshots.
 
-    Raises Indivisible if pages of one tag are in several folders; some snapshots may have been
-    yielded by then.
+    A single tag can be another one than the pages state; then, all folders are read as one part.
+    Raises SourceError for pages of one tag and date in several folders.
     """
     paths = list(map(Path, locations))
     files = list(page_files(paths, executor.report))
     location = ", ".join(map(str, paths))
+    folders: defaultdict[Path, list[str]] = defaultdict(list)
+    for file in files:
+        folders[_folder_of_tag(file)].append(str(file))
+    groups = [list(map(str, files))] if _may_rename(request.tags) else [*folders.values()]
     parts: list[PagesPart] = []
     first = 0
-    for folder in [list(map(str, files))] if request.is_whole else folders_of_tags(files):
-        parts.append(PagesPart(folder, location, tuple(request.tags), first, len(files)))
-        first += len(folder)
-    states: set[State] = set()
-    for part_read in executor.each(parts):
-        if not states.isdisjoint(part_read.states):
-            raise Indivisible(location)
-        states |= part_read.states
+    for group in groups:
+        parts.append(PagesPart(group, location, tuple(request.tags), first, len(files)))
+        first += len(group)
+    first_files: dict[State, Path] = {}
+    for part, part_read in zip(parts, executor.each(parts), strict=True):
+        file = Path(part.files[0])
+        for state in part_read.states:
+            if (earlier := first_files.setdefault(state, file)) != file:
+                raise _several_folders(file, earlier, state)
         yield from part_read.snapshots
-    if len(parts) != 1:
-        pairs = selected({tag for tag, _ in states}, request.tags, location)
-        if any(tag != of_pages for tag, of_pages in pairs):
-            raise Indivisible(location)
+    selected({tag for tag, _ in first_files}, request.tags, location)
+
+
+def _may_rename(tags: Sequence[str]) -> bool:
+    """Return whether the requested tags are a name, under which pages of another tag can be."""
+    return len(tags) == 1 and not is_glob(tags[0])
 
 
 class PagesPart(msgspec.Struct, frozen=True):
@@ -71,7 +78,7 @@ class PagesPart(msgspec.Struct, frozen=True):
     total: int
 
     def read(self, settings: ReadSettings, report: Report) -> PartRead[Snapshot]:  # noqa: ARG002
-        """Read the snapshots whose tags can be selected without the other parts."""
+        """Read the snapshots of the requested tags. Raises TagNeeded and InvalidArgument."""
         collected = _TaggedSpecs(self.location, report)
         for done, name in enumerate(self.files, self.first):
             report.progress("reading pages", done, self.total)
@@ -82,11 +89,11 @@ class PagesPart(msgspec.Struct, frozen=True):
                 report.bad(error)
         report.progress("reading pages", self.first + len(self.files), self.total)
         tags = {tag for tag, _ in collected.specs}
-        if len(self.files) == self.total:
+        if not self.tags or _may_rename(self.tags):
             pairs = selected(tags, self.tags, self.location)
         else:
             names = sorted(tag for tag in tags if tag is not None)
-            pairs = [(tag, tag) for tag in names if not self.tags or fits(tag, self.tags)]
+            pairs = [(tag, tag) for tag in names if fits(tag, self.tags)]
         return PartRead(list(collected.snapshots(pairs)), frozenset(collected.specs))
 
 
@@ -105,7 +112,7 @@ def selected(
     fitting = [tag for tag in named if fits(tag, tags)]
     if fitting and None not in stated:
         return [(tag, tag) for tag in fitting]
-    if len(tags) == 1 and len(stated) == 1 and not is_glob(tags[0]):
+    if _may_rename(tags) and len(stated) == 1:
         (only,) = stated
         return [(check_tag(tags[0]), only)]
     names = ", ".join(named) or "none"
@@ -118,34 +125,34 @@ def selected(
 class _TaggedSpecs(msgspec.Struct):
     """Collects the specs of pages by tag and date.
 
-    Contradictions within a state are passed to ``report.bad``: a repeated hash, and a page of
-    another state, which is one in another folder with the same package and hashes. ``specs`` has
-    the tags that the pages state, with the dates of their folders; ``_files`` has, for each hash
-    of a state, the file that contains it and the package of that file.
+    Contradictions within a state are passed to ``report.bad``: a repeated hash, and a page in
+    another folder. ``specs`` has the tags that the pages state, with the dates of their folders;
+    ``_files`` has, for each hash of a state, the file that contains it; ``_first`` has the first
+    file of each state.
     """
 
     _location: str
     _report: Report
     specs: dict[State, list[Spec]] = {}
-    _files: dict[State, dict[str, tuple[Path, str]]] = {}
+    _files: dict[State, dict[str, Path]] = {}
+    _first: dict[State, Path] = {}
     _synthetic: set[State] = set()
 
     def add(self, page: cache_page.CachePage, file: Path) -> None:
+        """Add a page. Raises SourceError for one in another folder than others of its state."""
         path = absolute(file)
         tag = page.tag or cache_page.tag_in_path(path, page.name)
         state = tag, cache_page.date_in_path(path, tag) if tag else None
-        specs = self.specs.setdefault(state, [])
-        files = self._files.setdefault(state, {})
+        first = self._first.setdefault(state, file)
+        if _folder_of_tag(first) != _folder_of_tag(file):
+            raise _several_folders(file, first, state)
         if page.synthetic:
             self._synthetic.add(state)
-        for first, name in (files[spec.hash] for spec in page.specs if spec.hash in files):
-            if name == page.name and _folder(first, name) != _folder(file, name):
-                self._report.bad(_other_state_error(file, first, name, tag))
-                return
-        new, repeated = cache_page.split_repeated(page.specs, (file, page.name), files)
-        specs += new
-        for digest, (first, _) in repeated:
-            where = "spec_details" if first == file else f"in {first}"
+        files = self._files.setdefault(state, {})
+        new, repeated = cache_page.split_repeated(page.specs, file, files)
+        self.specs.setdefault(state, []).extend(new)
+        for digest, other in repeated:
+            where = "spec_details" if other == file else f"in {other}"
             reason = f"the hash {digest} appears twice ({where})"
             self._report.bad(SourceError(str(file), reason, key=page.name))
 
@@ -181,17 +188,18 @@ def _age(state: State) -> tuple[bool, datetime]:
     return date is None, date or datetime.min.replace(tzinfo=UTC)
 
 
-def _folder(file: Path, name: str) -> Path:
-    """Return the folder likely to contain all pages of a tag: ``FOLDER/PACKAGE/specs.md``."""
-    return file.parent.parent if file.parent.name == name else file.parent
+def _folder_of_tag(file: Path) -> Path:
+    """Return the folder that has all pages of a tag, ``TAG/PACKAGE/specs.md`` or ``TAG/*.md``."""
+    return absolute(file).parents[file.name == PAGE_NAME]
 
 
-def _other_state_error(file: Path, first: Path, name: str, tag: str | None) -> SourceError:
-    reason = f"{first} is a page of the same package and tag: one of them is of another state. "
-    reason += "Import them one by one, each with --taken-at DATE"
+def _several_folders(file: Path, first: Path, state: State) -> SourceError:
+    tag, _ = state
+    reason = f"is of the same tag as {first}, but in another folder, perhaps of another state. "
+    reason += "Import folders one by one, each with --taken-at DATE"
     if tag is not None:
         reason += f", or from folders named by tag and date, such as {tag}-2025-01-05"
-    return SourceError(str(file), reason, key=name)
+    return SourceError(str(file), reason)
 
 
 # -- the files
@@ -282,36 +290,3 @@ def _is_page(path: str, name: str, report: Report) -> bool:
     if is_markdown:
         report.warn(f"{path}: is not a cache page, and is skipped")
     return False
-
-
-# -- which files are read together
-
-
-def folders_of_tags(files: Sequence[Path]) -> list[list[str]]:
-    """Return the files in groups; the order of files is preserved.
-
-    A group contains the pages below one folder, ``TAG/PACKAGE/specs.md``, and below other folders
-    whose first pages state the same tag, with the same date if their folders have one. Each group
-    is likely to contain all pages of its tags on that date.
-    """
-    folders: defaultdict[Path, list[str]] = defaultdict(list)
-    for file in files:
-        folders[file.parent.parent].append(str(file))
-    if len(folders) == 1:
-        return [*folders.values()]
-    groups: defaultdict[Path | State, list[str]] = defaultdict(list)
-    for folder, pages in folders.items():
-        tag = _stated_tag(pages[0])
-        date = None if tag is None else cache_page.date_in_path(absolute(Path(pages[0])), tag)
-        groups[folder if tag is None else (tag, date)] += pages
-    return [*groups.values()]
-
-
-def _stated_tag(file: str) -> str | None:
-    """Return the tag that a page states; None if it states none or cannot be read."""
-    try:
-        return cache_page.parse_page(
-            read_regular(file, MAX_PAGE_BYTES), file, Report(skip_bad=True)
-        ).tag
-    except SourceError:
-        return None

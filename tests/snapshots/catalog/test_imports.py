@@ -1,32 +1,26 @@
-"""Imports from locations: the same result in one process or several, in parts or in one piece."""
+"""Imports from locations: the same result in one process or several."""
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.parallel_import import publish_locations
 from snapshots.catalog.publication import Publication
-from snapshots.contents import PackedSnapshot
-from snapshots.errors import CachelogError, NothingToPublish, SourceError
+from snapshots.errors import NothingToPublish, SourceError
 from snapshots.models import RevisionInfo
 from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
-from tests.expensive import examples
 from tests.snapshots.sources.buildcache.folders import put
 from tests.snapshots.sources.page_trees import TAGS, page, tree
-from tests.snapshots.sources.readings import read_locations
 
 MOMENT = datetime(2025, 2, 1, tzinfo=UTC)
 READ = ReadSettings(proof=False)
@@ -138,74 +132,3 @@ def test_nothing_to_publish(tmp_path: Path) -> None:
     file = put(tmp_path / "pages" / "develop" / "a" / "specs.md", b"no page")
     with pytest.raises(NothingToPublish):
         published(tmp_path / "catalog", file, report=Report(skip_bad=True))
-
-
-def test_tags_mixed_in_folders(tmp_path: Path) -> None:
-    """The content of a tag depends on all pages, which are read again as one part."""
-    for folder, tags in {"one": ("develop", "main"), "two": ("main", "develop")}.items():
-        for name, tag in zip("ab", tags, strict=True):
-            file = tmp_path / "pages" / folder / name / "specs.md"
-            put(file, page(f"{folder}-{name}", f"{folder}-{name}", tag=tag))
-    publications = published(tmp_path / "catalog", tmp_path / "pages", jobs=2)
-    revisions = [publication.revision for publication in publications]
-    assert {each.tag: each.num_packages for each in revisions} == {"develop": 2, "main": 2}
-
-
-NAMES = st.sampled_from(["a", "b", "c"])
-FOLDERS = st.tuples(st.sampled_from(["x", "y", "."]), st.sampled_from(["develop", "main", "t"]))
-PAGES = st.one_of(
-    st.just(b"no page"),
-    st.builds(
-        lambda name, labels, tag: page(name, *labels, tag=tag),
-        NAMES,
-        st.lists(st.sampled_from("abcdef"), max_size=3),
-        st.sampled_from(["develop", "main", "v1.0", None]),
-    ),
-)
-TREES = st.dictionaries(st.tuples(FOLDERS, NAMES), PAGES, min_size=1, max_size=6)
-
-
-Outcome = tuple[set[tuple[str, str, int]], list[str]] | str
-
-
-def outcome(publish: Callable[[Report], Iterator[Any]], *, skip_bad: bool) -> Outcome:
-    """Return the contents by tag and the skipped locations, or the error."""
-    report = Report(skip_bad=skip_bad)
-    try:
-        summaries = [(each.tag, each.summary()) for each in publish(report)]
-    except CachelogError as error:
-        return str(error)
-    contents = {(tag, summary.digest, summary.num_specs) for tag, summary in summaries}
-    return contents, sorted(map(str, report.skipped))
-
-
-@examples(60)
-@given(TREES, st.sampled_from([(), ("develop",), ("mine",), ("*",)]), st.booleans())
-def test_parts_and_the_entire_input_agree(
-    pages: dict[tuple[tuple[str, str], str], bytes], tags: tuple[str, ...], skip_bad: bool
-) -> None:
-    """The snapshots or errors are the same, regardless of folders and pages."""
-    with TemporaryDirectory() as text_of_folder:
-        folder = Path(text_of_folder)
-        for ((above, tag), name), data in pages.items():
-            put(folder / "pages" / above / tag / name / "specs.md", data)
-        locations = [str(folder / "pages")]
-
-        def whole(report: Report) -> Iterator[Any]:
-            return read_locations(locations, tags=tags, settings=READ, report=report)
-
-        def apart(report: Report) -> Iterator[PackedSnapshot]:
-            catalog = Catalog(str(folder / "catalog"))
-            return iter(
-                publish_locations(
-                    locations, list, catalog=catalog, tags=tags, settings=READ, report=report
-                )
-            )
-
-        expected, actual = outcome(whole, skip_bad=skip_bad), outcome(apart, skip_bad=skip_bad)
-        if isinstance(expected, str) and "matches no tag" not in expected:
-            assert isinstance(actual, str)
-        elif isinstance(expected, tuple) and not expected[0]:
-            assert actual == str(NothingToPublish())
-        else:
-            assert actual == expected

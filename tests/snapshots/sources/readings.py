@@ -21,17 +21,17 @@ def read_locations(
     settings: ReadSettings,
     report: Report,
 ) -> Iterator[Snapshot]:
-    """Read locations; all pages are one part."""
-    request = ReadRequest(tags, sizes=sizes, is_whole=True)
+    """Read locations in this process."""
+    request = ReadRequest(tags, sizes=sizes)
     return readers.read_locations(locations, request, _here(settings, report))
 
 
 def read_pages(
     paths: Sequence[Path], *, tags: Sequence[str] = (), report: Report
 ) -> Iterator[Snapshot]:
-    """Read files and folders of pages as one part."""
+    """Read files and folders of pages."""
     executor = _here(ReadSettings(), report)
-    return folders.read(list(map(str, paths)), ReadRequest(tags, is_whole=True), executor)
+    return folders.read(list(map(str, paths)), ReadRequest(tags), executor)
 
 
 def _here(settings: ReadSettings, report: Report) -> PartExecutor[Snapshot]:

@@ -66,7 +66,7 @@ def test_folders_of_tags() -> None:
     assert source.importer.startswith("cachelog ")
     assert not source.synthetic
     assert by_tag["develop"].taken_at is None
-    assert steps == [("reading pages", done, 4) for done in range(5)]
+    assert [*dict.fromkeys(steps)] == [("reading pages", done, 4) for done in range(5)]
 
 
 def test_which_files_are_pages(write: Write, tmp_path: Path) -> None:
@@ -118,11 +118,12 @@ def test_truncated_page(name: str, write: Write, tmp_path: Path) -> None:
 
 
 def states(*paths: Path, tags: tuple[str, ...] = ()) -> list[tuple[str, str, list[str]]]:
-    """Return the tags, dates and packages of what is read."""
-    return [
+    """Return the tags, dates and packages of what is read, by date."""
+    read = read_pages(paths, tags=tags, report=Report())
+    return sorted(
         (page.tag, f"{page.taken_at:%Y-%m-%d}" if page.taken_at else "", [*page.content.packages])
-        for page in read_pages(paths, tags=tags, report=Report())
-    ]
+        for page in read
+    )
 
 
 DATED = ("develop-2025-01-12", "develop-2025-01-05")
@@ -139,7 +140,7 @@ def dated(write: Write, tmp_path: Path) -> Path:
 
 
 def test_dated_folders(dated: Path, write: Write) -> None:
-    """Pages are states of the tag in the name of their folder; one without a date is newest."""
+    """Pages are states of the tag in the name of their folder, each with its date if it has one."""
     history = [("develop", "2025-01-05", ["a"]), ("develop", "2025-01-12", ["a", "b"])]
     assert states(dated / DATED[0]) == history[1:]
     assert states(dated / DATED[0], dated / DATED[1]) == history
@@ -147,8 +148,18 @@ def test_dated_folders(dated: Path, write: Write) -> None:
     assert states(dated, tags=("develop",)) == history
     assert states(dated / DATED[0] / "b" / "specs.md") == [("develop", "2025-01-12", ["b"])]
     write("develop/a/specs.md", "1")
-    newest = ("develop", "", ["a"])
-    assert states(*(dated / name for name in ("develop", *DATED))) == [*history, newest]
+    undated = ("develop", "", ["a"])
+    assert states(*(dated / name for name in ("develop", *DATED))) == [undated, *history]
+
+
+def test_tag_in_several_folders(write: Write, tmp_path: Path) -> None:
+    """Pages of one tag and date are in one folder: those in another one may be of another state."""
+    write("one/a/specs.md", "1", tag="develop")
+    second = write("two/b/specs.md", "2", tag="develop")
+    for tags in ((), ("develop",), ("mine",), ("*",)):
+        with pytest.raises(SourceError, match="but in another folder") as caught:
+            snapshots(tmp_path, tags=tags)
+        assert caught.value.location == str(second)
 
 
 @pytest.mark.parametrize("kind", ["empty", "missing", "dangling"])
