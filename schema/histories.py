@@ -20,7 +20,7 @@ from schema.comparisons.explanations import (
 )
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, LOADED, Cost, Work, field, resolver
+from schema.fields.cost import EXPLAINED, LOADED, Cost, Work, field, resolver
 from schema.node import Node, id_field, url_field
 from schema.revisions.revision import (
     Revision,
@@ -352,11 +352,6 @@ class SeriesPackage(Node):
 
     series = series_field("series_name")
 
-    @resolver(CATALOG_PACKAGE)
-    def package(self, info: Info) -> "Package | None":
-        """The package in all series."""
-        return catalog_package(info.context, self.name)
-
     @resolver()
     def versions(self) -> list[str]:
         """The versions of its specs in `lastSeen`, newest first."""
@@ -624,11 +619,6 @@ class Package(Node):
         return context.of_history(HistoryQueries.cells, self.package.name)
 
 
-def catalog_package(context: Context, name: str) -> Package | None:
-    """Return a package of any revision; raises IncompleteHistory."""
-    return Package.of_id(context, name)
-
-
 # -- causes of a series
 
 gql.describe_enum(SeriesCauseKey)
@@ -674,12 +664,6 @@ class SeriesCauseType:
 
     package_name = many.attribute("cause.package", str | None)
     cause_kind = many.attribute("cause.kind", CauseKind | None)
-
-    @resolver(CATALOG_PACKAGE)
-    def package(self, info: Info) -> Package | None:
-        """The package; null if no revision ever had it, and where `packageName` is null."""
-        name = self.cause.package
-        return None if name is None else catalog_package(info.context, name)
 
     @resolver()
     def commit(self, info: Info) -> CommitType | None:

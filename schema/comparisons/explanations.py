@@ -14,7 +14,7 @@ import strawberry
 from schema.comparisons import changes
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, Cost, Work, field, resolver
+from schema.fields.cost import EXPLAINED, Cost, Work, field, resolver
 from schema.node import URL, Node, id_field, node_of, url_field
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import MAX_TOGETHER, CauseName, Causes
@@ -32,9 +32,7 @@ from snapshots.spack.names import ROOT_STACK
 
 if TYPE_CHECKING:
     from schema.comparisons.comparison import ComparisonType
-    from schema.histories import Package
 
-LazyPackage = Annotated["Package", strawberry.lazy("schema.histories")]
 LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons.comparison")]
 
 # -- commits of the recipes
@@ -424,12 +422,6 @@ def _urls(rows: CauseRows) -> list[str | None]:
     return [rows.url_of(name) for name in rows.names]
 
 
-def _package_names(rows: CauseRows) -> list[tuple[str, ...]]:
-    """The names of the packages of the specs of which it is the main cause."""
-    package = rows.loaded.after.frame.package
-    return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
-
-
 def _paths_of_causes(rows: CauseRows) -> many.Sublists:
     comparison = rows.loaded
     paths = [
@@ -499,7 +491,6 @@ class Cause:
     num_together: int = _of_cause(Causes.num_together)
     num_specs: int = many.for_many(lambda rows: rows.counts("num_specs"))
     num_involved: int = many.for_many(lambda rows: rows.counts("num_involved"))
-    package_names: list[str] = many.for_many(_package_names, cost=Cost(weight=100))
     path: list["CauseStepType"] = many.for_many(
         _paths_of_causes,
         "For two specs: the chain of dependencies from them to the cause, the two specs first; "
@@ -520,16 +511,6 @@ class Cause:
     def alone(self) -> CauseRows:
         """Return a list of only this cause."""
         return self.rows
-
-    @resolver(CATALOG_PACKAGE)
-    def package(self, info: Info) -> LazyPackage | None:
-        """The package that changed; null if no revision ever had it, and where `packageName` is
-        null.
-        """
-        from schema.histories import catalog_package
-
-        (name,) = self.rows.names
-        return None if name.package is None else catalog_package(info.context, name.package)
 
     @resolver(ASKING)
     def dependents_before(self, info: Info, first: relay.FirstArgument = 5) -> list[str] | None:

@@ -98,10 +98,6 @@ GROWTH = (
     "{ series(name: $series) { growth(since: $since, until: $until, last: $last) "
     f"{{ {POINT} }} }} }}"
 )
-HOLDING = (
-    "query($hashes: [String!]!, $series: String) { "
-    f"revisionsHolding(hashes: $hashes, series: $series) {{ totalCount nodes {REVISION} }} }}"
-)
 IN_SERIES = (
     "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tagName } "
     "lastSeen { digest tagName } goneIn { digest tagName }"
@@ -111,7 +107,7 @@ SERIES = """{
   allSeries { id name latest { tagName } revisions { totalCount nodes { tagName } } }
   tags {
     series { name }
-    latest { tag { series { name } } series { name } }
+    latest { series { name } }
   }
 }"""
 ALL_PACKAGES = (

@@ -6,7 +6,7 @@ from tests.model.listings import PLAIN_FACTS
 from tests.schema import model_histories
 
 REVISION = """fragment R on Revision {
-  id tagName tag { name } digest takenAt confirmedAt publishedAt numPackages
+  id tagName digest takenAt confirmedAt publishedAt numPackages
   numSpecs numStacks
   totalSize numProven unproven { reason numSpecs }
   source { kind location version importer isSynthetic }
@@ -29,8 +29,7 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
   }
 }
 fragment P on RevisionPackage {
-  name versions compilers targets stackNames
-  stacks { name } numSpecs totalSize
+  name versions targets stackNames numSpecs totalSize
   stackCounts { value numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
   dependentPackages(first: 100) { value numSpecs }
@@ -43,7 +42,7 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearestNames }}
       nearMisses {{ fact values numSpecs example {{ hash }} }}
-      nodes {{ ...S stackNames stacks {{ name }} package {{ name numSpecs }} }}
+      nodes {{ ...S stackNames package {{ name numSpecs }} }}
       edges {{ cursor node {{ hash }} }}
       facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
         operatingSystems {{ ...F }} platforms {{ ...F }} targets {{ ...F }} stacks {{ ...F }} }}
@@ -121,7 +120,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
 }
 fragment C on Cause {
   kind packageName valueBefore valueAfter title whyUnknown facts { path before after }
-  numSpecs numInvolved packageNames package { id name }
+  numSpecs numInvolved
 }"""
 MAIN_CAUSES = """query($name: String!) { package(name: $name) { seriesPackage { entries {
   pageInfo { hasNextPage } nodes {
@@ -141,12 +140,11 @@ HIGHLIGHTS = """query($base: String!, $head: String!) {
 OTHERS = """query($ids: [ID!]!) {
   node(id: "") { id }
   nodes(ids: $ids) {
-    ... on RevisionPackage { id package { id } }
+    ... on RevisionPackage { id }
     ... on Spec { history { id } dependencies { nodes { hash } edges { cursor } } }
   }
   packages(first: 1) { edges { cursor node { name } } }
   package(name: "a") {
-    best { package { id } }
     availability(target: "x86_64") { spans { last { ref } } }
   }
   revision { lookup(specs: []) { found { hash } } }
@@ -214,7 +212,7 @@ SERIES_CAUSES = """query($of: String!) {
   series(name: $of) {
     causes(first: 20, by: [PACKAGE, KIND]) {
       totalCount pageInfo { hasNextPage } edges { cursor node { packageName } }
-      nodes { packageName package { name } causeKind numRevisions numSpecs numInvolved size
+      nodes { packageName causeKind numRevisions numSpecs numInvolved size
         points(last: 50) { revision { digest } numSpecs numInvolved } }
     }
     byCommit: causes(first: 5, by: [COMMIT]) { nodes { commit { oid } numSpecs } }
@@ -271,7 +269,7 @@ URLS = """query Urls($base: String!, $head: String!, $hash: String!, $other: Str
   compareSpecs(base: $hash, head: $other) { url causes { nodes { url } } }
   suggest(text: "h") { url }
   commit(oid: "0000000") { url }
-  build { version commit }
+  version
   limits
 }"""
 DOCUMENTS = tuple(

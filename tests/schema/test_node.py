@@ -16,9 +16,10 @@ from snapshots.texts import short_key
 from tests.schema.worlds import SOURCE, World, demo_world, opened, revision_id
 
 IDS = """query($base: String!, $head: String!) {
+  tag(name: "develop") { __typename id name }
   series(name: "develop") { __typename id name package(name: "lib2") { __typename id name } }
   revision(ref: $head) {
-    __typename id tag { __typename id name }
+    __typename id
     packages { nodes { __typename id name } }
     specs(first: 1000) { nodes { __typename id hash } edges { node { __typename id hash } } }
     first: specs(first: 1) { nodes { history { __typename id hash } } }

@@ -65,12 +65,10 @@ def explained(world: World) -> Explanation:
 def test_causes(answer: Any, explained: Explanation) -> None:
     """In order, with their numbers, packages, specs and the causes that occur together."""
     all_causes, nodes = explained.causes, answer["causes"]["nodes"]
-    package = explained.comparison.head.package
     for number, cause in zip(all_causes.select(), nodes, strict=True):
         name = all_causes.name_of(number)
         values = (name.kind.name, name.package, name.before, name.after)
         assert tuple(map(cause.get, ("kind", *FACTS.values()))) == values
-        assert cause["package"]["name"] == name.package
         for field, involved, count in (
             ("specs", False, all_causes.num_specs(number)),
             ("involved", True, all_causes.num_involved(number)),
@@ -80,7 +78,6 @@ def test_causes(answer: Any, explained: Explanation) -> None:
             assert len(hashes) == count
         assert cause["specs"]["totalCount"] == cause["numSpecs"]
         assert cause["numInvolved"] == len(cause["involved"]["nodes"])
-        assert cause["packageNames"] == package.present(all_causes.rows_of(number))
         together = [nodes[other]["title"] for other in all_causes.together_with(number)]
         assert [other["title"] for other in cause["together"]] == together
         assert cause["packageName"] in cause["title"]

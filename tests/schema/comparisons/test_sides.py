@@ -21,7 +21,7 @@ CHANGES = (
   }
   specs(first: 50) { nodes { kind hash reason counterpart { hash } mainCause { title } } }
   causes(first: 20) {
-    nodes { title numSpecs numInvolved packageNames specs(first: 20) { nodes { hash } } }
+    nodes { title numSpecs numInvolved specs(first: 20) { nodes { hash name } } }
   }
   causeKinds { kind numSpecs }"""
 )

@@ -62,7 +62,6 @@ LISTINGS = {
     "causes": Listing(f"{COMPARED} > causes", "", "", "title"),
     "coverage": Listing(f"{COMPARED} > coverage", "by: []", "", "packageName"),
     "packages of the catalog": Listing("packages", "", "", "name"),
-    "revisions with hashes": Listing("revisionsHolding", "hashes: []", "", "id"),
     "dependents": Listing(f"{SPEC} > dependents", "transitive: true", ""),
 }
 

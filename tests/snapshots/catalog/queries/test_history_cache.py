@@ -46,7 +46,6 @@ CALLS: list[Asked] = [
     (HistoryQueries.all_packages, ()),
     (HistoryQueries.package_causes, ("develop", frozenset({("hdf5", REPLACING)}))),
     GROWTH,
-    (HistoryQueries.holding, (frozenset({HASH}), "develop")),
 ]
 
 
