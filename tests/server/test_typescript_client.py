@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.expensive import IS_QUICK
 from tests.server import npm
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +16,9 @@ PACKAGE = ROOT / "clients" / "typescript"
 README = (PACKAGE / "README.md").read_text("utf-8")
 (EXAMPLE,) = re.findall(r"```ts\n(.*?)```", README, re.DOTALL)
 (CODEGEN,) = re.findall(r"```js\n(.*?)```", README, re.DOTALL)
+MODES = ('documentMode: "string", ', *(() if IS_QUICK else ("",)))
+"""Documents as texts, and as trees, which the suite omits."""
+
 (COMPONENT,) = re.findall(r"```tsx\n(.*?)```", README, re.DOTALL)
 RENDERING = """
 import { Window } from "happy-dom";
@@ -207,7 +211,7 @@ def test_documents_and_unchanged_responses_are_sent_once(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", ['documentMode: "string", ', ""])
+@pytest.mark.parametrize("mode", MODES)
 def test_documents_of_users_are_typed(
     mode: str, typescript_client: Path, new_server_url: str, tmp_path: Path
 ) -> None:
@@ -219,7 +223,7 @@ def test_documents_of_users_are_typed(
     for path in modules.iterdir():
         (project / "node_modules" / path.name).symlink_to(path)
     (project / "node_modules/@cachelog/client").symlink_to(typescript_client)
-    (project / "codegen.js").write_text(CODEGEN.replace('documentMode: "string", ', mode))
+    (project / "codegen.js").write_text(CODEGEN.replace(MODES[0], mode))
     shutil.copy(ROOT / "schema/schema.graphql", project)
     npm.run(project, "node_modules/@graphql-codegen/cli/cjs/bin.js", "--config", "codegen.js")
     options = ("--noEmit", "--strict", "--skipLibCheck", "--target", "es2022")

@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlencode
 
 import httpx
 import orjson
@@ -126,23 +125,6 @@ def test_invalid_body_is_refused(client: httpx.Client, body: bytes, accept: str)
     assert "data" not in response.json()
 
 
-QUERY_STRINGS = {
-    "no document": "operationName=A",
-    "an empty document": "query=",
-    "invalid UTF-8": "query=%ff",
-    "variables that are invalid JSON": urlencode({"query": TAGS, "variables": "{"}),
-    "parameters without a name": "=&&=;",
-    "very many parameters": "a=&" * 4_000,
-}
-
-
-@pytest.mark.parametrize("query_string", QUERY_STRINGS.values(), ids=QUERY_STRINGS)
-def test_invalid_query_string_is_refused(client: httpx.Client, query_string: str) -> None:
-    """With 400."""
-    response = client.get(f"/graphql?{query_string}")
-    assert (response.status_code, code_of(response)) == (400, "BAD_REQUEST")
-
-
 @pytest.mark.parametrize(
     "content_type", ["", "text/plain", "application/jsonp", f"{JSON}; charset=iso-8859-1"]
 )
@@ -161,19 +143,6 @@ def test_large_body_is_refused(client: httpx.Client) -> None:
     response = client.post("/graphql", content=pieces, headers={"content-type": JSON})
     assert (response.status_code, code_of(response)) == (413, "PAYLOAD_TOO_LARGE")
     assert post(client, {"query": TAGS}).json() == ANSWER
-
-
-# -- responses
-
-
-@EVERY_METHOD
-@pytest.mark.parametrize("accept", ["text/plain", f"{JSON};q=0, {RESPONSE_JSON};q=0"])
-def test_other_media_types_are_not_acceptable(
-    client: httpx.Client, accept: str, method: str
-) -> None:
-    """The refusal is JSON nevertheless."""
-    response = send(client, method, {"query": TAGS}, accept)
-    assert (response.status_code, code_of(response)) == (406, "NOT_ACCEPTABLE")
 
 
 # -- caching and compression
@@ -279,20 +248,6 @@ def persisted(query: str, **more: Any) -> dict[str, Any]:
     """Return the extensions that name a document by its hash."""
     digest = sha256(query.encode()).hexdigest()
     return {"persistedQuery": {"version": 1, "sha256Hash": digest, **more}}
-
-
-@EVERY_METHOD
-def test_document_is_sent_once_and_then_by_its_hash(client: httpx.Client, method: str) -> None:
-    """As Apollo's clients do: the hash alone, then both, then the hash alone."""
-    query = f"query Persisted{method} {{ tags {{ name }} }}"
-    by_hash = {"extensions": persisted(query)}
-    unknown = send(client, method, by_hash)
-    assert (unknown.status_code, code_of(unknown)) == (200, "PERSISTED_QUERY_NOT_FOUND")
-    assert unknown.json()["errors"][0]["message"] == "PersistedQueryNotFound"
-    assert unknown.headers["cache-control"] == "no-store"
-    assert send(client, method, {"query": query, **by_hash}).json() == ANSWER
-    for _ in range(2):
-        assert send(client, method, by_hash).json() == ANSWER
 
 
 BAD_HASHES: dict[str, Any] = {

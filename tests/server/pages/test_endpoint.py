@@ -7,18 +7,15 @@ from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from typing import Any
-from unittest.mock import AsyncMock, Mock, create_autospec
+from unittest.mock import Mock, create_autospec
 from urllib.parse import unquote, urljoin
 
 import httpx
 import pytest
 from msgspec.structs import replace
 from starlette.routing import compile_path
-from starlette.types import Scope
 
 from server.app import create_app
-from server.asgi import responses
-from server.asgi.admission import Outgoing
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
 from server.pages.documents import DocumentAnswer, values_of
@@ -31,7 +28,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.demo import history
 from tests.schema import questions
-from tests.server.exchanges import scope
 from tests.server.pages.page_reader import Shown, data_of, shown
 from tests.server.servers import PATIENCE, application, serving_app, until
 
@@ -212,73 +208,6 @@ def test_concurrent_requests_share_a_page(
 
     asyncio.run(requests())
     assert render.call_count == 1
-
-
-def scope_of(query: str = "", path: str = "/r/develop") -> Scope:
-    """Return the ASGI scope of a browser's request."""
-    accept = (b"accept", b"text/html")
-    query_string = query.encode()
-    return scope(path, raw_path=path.encode(), query_string=query_string, headers=[accept])
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", "/r/develop"),
-        ("POST", "/check"),
-        ("GET", "/feeds/develop.atom"),
-        ("POST", "/graphql"),
-    ],
-)
-def test_disconnected_client_is_sent_nothing(
-    small: str, method: str, path: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The log has a status."""
-    send = AsyncMock()
-
-    async def answer() -> None:
-        app = create_app(Settings(catalog=small))
-        request = {**scope_of(path=path), "method": method}
-        async with app.router.lifespan_context(app):
-            await app(request, AsyncMock(return_value={"type": "http.disconnect"}), send)
-
-    asyncio.run(answer())
-    send.assert_not_called()
-    assert f"{method} {path} 499 0B" in capsys.readouterr().err
-
-
-def test_pages_for_slow_readers_are_bounded(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a large page is in transit, another is refused by a text."""
-    monkeypatch.setattr("server.app.Outgoing", lambda admission: Outgoing(admission, 1))
-    monkeypatch.setattr(responses, "PIECE", 10_000)
-    many = "&".join(f"stacks={'x' * 60}{number}" for number in range(110))
-    statuses: list[int] = []
-
-    async def requests() -> None:
-        app = create_app(Settings(catalog=small))
-
-        async def respond(query: str, is_read: asyncio.Event | None = None) -> None:
-            async def send(message: Any) -> None:
-                if message["type"] == "http.response.start":
-                    statuses.append(message["status"])
-                elif is_read is not None:
-                    await is_read.wait()
-
-            receive: Any = asyncio.Event().wait
-            await app(scope_of(query), receive, send)
-
-        async with app.router.lifespan_context(app):
-            is_read = asyncio.Event()
-            first = asyncio.create_task(respond(many, is_read))
-            while not statuses:
-                await asyncio.sleep(0.01)
-            await respond(f"search=a&{many}")
-            is_read.set()
-            await first
-            await respond(f"search=a&{many}")
-
-    asyncio.run(requests())
-    assert statuses == [200, 503, 200]
 
 
 def test_links_are_valid(history_client: httpx.Client, addresses: dict[str, str]) -> None:
