@@ -20,8 +20,8 @@ from schema.comparisons.explanations import (
 )
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import EXPLAINED, LOADED, Cost, Work, field, resolver
-from schema.node import Node, id_field, url_field
+from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, LOADED, Cost, Work, field, resolver
+from schema.node import Node, id_field, key_of, url_field
 from schema.revisions.revision import (
     Revision,
     revision_connection,
@@ -216,7 +216,7 @@ class _PackagePairs(msgspec.Struct, frozen=True):
 
 
 @gql.object_type
-class PackageHistoryEntry:
+class PackageHistoryEntry(Node):
     """The changes of a package in one revision, compared with the previous revision of the series.
 
     - revision: The revision that changed the package.
@@ -228,8 +228,24 @@ class PackageHistoryEntry:
     - num_specs_changed: Number of its hashes whose facts changed.
     """
 
+    series_name: strawberry.Private[str]
     entry: strawberry.Private[PackageEntry]
     of_package: strawberry.Private[_PackagePairs]
+
+    id = id_field("PackageHistoryEntry", "series_name", "entry.head", "of_package.name")
+
+    @classmethod
+    def of_id(
+        cls, context: Context, series: str, key: str, name: str
+    ) -> "PackageHistoryEntry | None":
+        """Return the entry of a package in a revision; None if it did not change the package."""
+        package = SeriesPackage.of_id(context, series, name)
+        if package is None:
+            return None
+        for entry in package.entries_of(context):
+            if key_of(entry.entry.head) == key:
+                return entry
+        return None
 
     revision = revision_field("entry.head")
 
@@ -282,6 +298,18 @@ class PackageHistoryEntry:
         if base is None:
             return None
         return self.of_package.commit(info.context, base, self.entry.head)
+
+
+@gql.object_type
+class PackageHistoryEdge(relay.Edge[PackageHistoryEntry]):
+    """An entry in a list, with its cursor."""
+
+
+@gql.object_type
+class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
+    """A page of a package's history, newest first."""
+
+    edges: list[PackageHistoryEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
 
 
 CELLS = 20_000
@@ -352,6 +380,11 @@ class SeriesPackage(Node):
 
     series = series_field("series_name")
 
+    @resolver(CATALOG_PACKAGE)
+    def package(self, info: Info) -> "Package | None":
+        """The package in all series."""
+        return catalog_package(info.context, self.name)
+
     @resolver()
     def versions(self) -> list[str]:
         """The versions of its specs in `lastSeen`, newest first."""
@@ -403,16 +436,15 @@ class SeriesPackage(Node):
         return bool(revisions) and revisions[0] == (self.timeline or self._summary).last_seen
 
     @relay.connection_field(Cost(weight=TIMELINE))
-    def entries(
-        self, info: Info, *, page: relay.PageArguments
-    ) -> relay.Connection[PackageHistoryEntry] | None:
+    def entries(self, info: Info, *, page: relay.PageArguments) -> PackageHistoryConnection | None:
         """One entry for each revision that changed the package, newest first."""
         objects = self.entries_of(info.context)
         if self.timeline is None:
             return None
         entries = self.timeline.entries
         keys = many.ComputedList(len(entries), lambda place: entries[place].head.ref)
-        return relay.connection_of(page, keys, objects.__getitem__)
+        shown = relay.connection_of(page, keys, objects.__getitem__, PackageHistoryEdge)
+        return PackageHistoryConnection(page=shown.page)
 
     def entries_of(self, context: Context) -> many.ComputedList[PackageHistoryEntry]:
         """Return an object for each entry; their main causes are read for many at once."""
@@ -427,7 +459,9 @@ class SeriesPackage(Node):
                 if one.base is not None
             ]
             of_package = _PackagePairs(self.name, self.series_name, frozenset(pairs))
-            return PackageHistoryEntry(entry=entries[place], of_package=of_package)
+            return PackageHistoryEntry(
+                series_name=self.series_name, entry=entries[place], of_package=of_package
+            )
 
         return many.ComputedList(len(entries), entry)
 
@@ -619,6 +653,11 @@ class Package(Node):
         return context.of_history(HistoryQueries.cells, self.package.name)
 
 
+def catalog_package(context: Context, name: str) -> Package | None:
+    """Return a package of any revision; raises IncompleteHistory."""
+    return Package.of_id(context, name)
+
+
 # -- causes of a series
 
 gql.describe_enum(SeriesCauseKey)
@@ -664,6 +703,12 @@ class SeriesCauseType:
 
     package_name = many.attribute("cause.package", str | None)
     cause_kind = many.attribute("cause.kind", CauseKind | None)
+
+    @resolver(CATALOG_PACKAGE)
+    def package(self, info: Info) -> Package | None:
+        """The package; null if no revision ever had it, and where `packageName` is null."""
+        name = self.cause.package
+        return None if name is None else catalog_package(info.context, name)
 
     @resolver()
     def commit(self, info: Info) -> CommitType | None:

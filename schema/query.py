@@ -1,5 +1,6 @@
 """The root type of the API."""
 
+import re
 from dataclasses import asdict
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from schema.histories import (
     HashHistoryType,
     Package,
     Series,
+    catalog_package,
 )
 from schema.node import Node, find_node
 from schema.revisions.lookup import best_covering_field
@@ -37,11 +39,28 @@ Side = Annotated[
 OfTag = Annotated[str | None, strawberry.argument("Only revisions of this tag.")]
 OfSeries = Annotated[str | None, strawberry.argument("Only revisions of this series.")]
 
+_COMMIT = re.compile(r"\+(?:\d+\.)?g(?P<commit>[0-9a-f]+)")
+
 RESOLVING = Cost(weight=250)
 """Looking up a ref, and similar refs if it is unknown."""
 
 COMPARISON = Cost(weight=5_000)
 """A comparison; each condition recomputes the lists of changes for the specs in scope."""
+
+HOLDING = Cost(weight=80_000, items="revisions", values=300)
+"""Searching the stored changes for the packages of hashes, and then for the hashes."""
+
+
+@gql.object_type
+class Build:
+    """The program that answers.
+
+    - version: Its version: 0.3.0, or 0.3.0+15.g1f2e3d4 for a commit after a release.
+    - commit: The abbreviated hash of that commit; null for a release.
+    """
+
+    version: str
+    commit: str | None
 
 
 @gql.object_type
@@ -108,7 +127,7 @@ class Query:
 
         - name: The package's name.
         """
-        return Package.of_id(info.context, name)
+        return catalog_package(info.context, name)
 
     @relay.connection_field(Cost(weight=2_000, work=Work.HISTORIES))
     def packages(
@@ -158,6 +177,17 @@ class Query:
         - hash: A DAG hash, or an unambiguous prefix of one.
         """
         return SpecType.sought(info.context, hash, ref)
+
+    @relay.connection_field(HOLDING)
+    def revisions_holding(
+        self, info: Info, hashes: list[str], series: OfSeries = None, *, page: relay.PageArguments
+    ) -> relay.Connection[Revision] | None:
+        """The revisions that contain all of these hashes, newest first.
+
+        - hashes: Full DAG hashes.
+        """
+        revisions = info.context.of_history(HistoryQueries.holding, frozenset(hashes), series)
+        return revision_connection(revisions, page)
 
     @relay.connection_field(Cost(weight=1_000, items="revisions"))
     def revisions(
@@ -237,11 +267,11 @@ class Query:
     plan = plan_field
 
     @resolver()
-    def version(self) -> str:
-        """The version of cachelog that answers: 0.3.0, or 0.3.0+15.g1f2e3d4 for a commit after a
-        release.
-        """
-        return cachelog_version()
+    def build(self) -> Build:
+        """The version of cachelog that answers."""
+        version = cachelog_version()
+        commit = _COMMIT.search(version)
+        return Build(version=version, commit=commit and commit["commit"])
 
     @resolver()
     def limits(self, info: Info) -> JSON:

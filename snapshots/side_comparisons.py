@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from cachetools import cachedmethod
 
-from snapshots.arrays import Mask
+from snapshots.arrays import Mask, Rows
 from snapshots.changes.causes import CauseCount
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension
 from snapshots.changes.diff import Comparison
@@ -168,6 +168,11 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
             paired = self.explanation.counterparts.head_rows
             rows = paired[self.scope.in_head[paired]]
         return {count.number: count for count in self.explanation.causes.counted(rows)}
+
+    def rows_of_cause(self, number: int) -> Rows:
+        """Return the rows of head in scope of which a cause is the main one."""
+        rows = self.explanation.causes.rows_of(number)
+        return rows if self.scope is None else rows[self.scope.in_head[rows]]
 
     def notes(self, most_specs: int | None = None) -> Changelog:
         """Return the changes in scope as release notes; ``most_specs`` is that of ``changelog``."""

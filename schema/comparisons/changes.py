@@ -1,5 +1,6 @@
 """Changes: the parts of a comparison in general, and changes of packages, stacks and coverage."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from operator import attrgetter
@@ -13,20 +14,22 @@ from strawberry.scalars import JSON
 from schema.context import Context, LoadedRevision, PlannedInfo
 from schema.fields import gql, many, relay
 from schema.fields.cost import EXPLAINED, Cost, field
-from schema.node import page_path
+from schema.node import Node, info_of_id, key_of, node_id, page_path
 from schema.revisions.package import PackageRows, RevisionPackage
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import CauseStep
 from snapshots.changes.coverage import CoverageChangeKind
-from snapshots.changes.diff import SpecChangeKind
+from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.effects import RecipesChange
 from snapshots.side_comparisons import SideComparison
+from snapshots.texts import quoted
 
 if TYPE_CHECKING:
     from schema.comparisons.explanations import Cause
@@ -42,14 +45,30 @@ gql.describe_enum(
 
 LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.explanations")]
 
+OF_SPEC = "/"
+"""The separator in ids between the ref of a revision and the hash of a spec."""
+
 
 class LoadedComparison(SideComparison[RevisionInfo, Context], frozen=True, dict=True):
     """A comparison in the context of a request.
 
-    ``pair_paths`` has the path of two specs to each cause, if only these are compared.
+    ``hashes`` are those of the two specs, if only these are compared; ``pair_paths`` has their path
+    to each cause.
     """
 
+    hashes: tuple[str, str] | None = None
     pair_paths: Sequence[Sequence[CauseStep]] = ()
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The parts of ids that identify it: see ``comparison_key``; a key is followed by the
+        spec's hash.
+        """
+        base, head = comparison_key(self.base, self.head, self.only)
+        if self.hashes is not None:
+            before, after = self.hashes
+            return f"{base}{OF_SPEC}{before}", f"{head}{OF_SPEC}{after}"
+        return base, head
 
     @cached_property
     def before(self) -> LoadedRevision:
@@ -94,6 +113,20 @@ def load_comparison(
     return comparison
 
 
+_ONLY = "?"
+
+
+def comparison_key(
+    base: RevisionInfo, head: RevisionInfo, only: ComparisonFilter | None = None
+) -> tuple[str, str]:
+    """Return the parts of ids that identify a comparison: the keys of both sides.
+
+    The restriction, if any, follows the key of head.
+    """
+    narrowing = _ONLY + urlsafe_b64encode(msgspec.json.encode(only)).decode() if only else ""
+    return key_of(base), key_of(head) + narrowing
+
+
 def comparison_url(
     base: RevisionInfo,
     head: RevisionInfo,
@@ -106,6 +139,45 @@ def comparison_url(
         return None
     scope = {} if only is None else msgspec.structs.asdict(only)
     return page_path("compare", f"{base.ref}...{head.ref}", *names, **scope, **query)
+
+
+def comparison_of_id(
+    context: Context, base: str, head: str
+) -> tuple[RevisionInfo, RevisionInfo, ComparisonFilter | None] | None:
+    """Return the sides that an id names by two keys, and the restriction; None if a side does not
+    exist.
+
+    Raises InvalidArgument for an invalid restriction.
+    """
+    head, sign, narrowing = head.partition(_ONLY)
+    try:
+        only = (
+            msgspec.json.decode(urlsafe_b64decode(narrowing), type=ComparisonFilter)
+            if sign
+            else None
+        )
+    except (ValueError, msgspec.DecodeError):
+        raise InvalidArgument("id", f"{quoted(narrowing)} narrows to nothing") from None
+    before, after = info_of_id(context, base), info_of_id(context, head)
+    return None if before is None or after is None else (before, after, only)
+
+
+def loaded_of_id(context: Context, base: str, head: str) -> LoadedComparison | None:
+    """Return the comparison that ids name: of two sides, of twins, or of specs, whose hashes follow
+    the keys.
+    """
+    (one, _, of_base), (other, _, of_head) = (text.partition(OF_SPEC) for text in (base, head))
+    if of_base or of_head:
+        from schema.comparisons.spec_comparison import comparison_of_ids
+
+        return comparison_of_ids(context, (one, of_base), (other, of_head))
+    if (sides := comparison_of_id(context, base, head)) is None:
+        return None
+    if base == head:
+        from schema.revisions.twins import twins_comparison
+
+        return twins_comparison(context, sides[0], context.twins(sides[0]))
+    return load_comparison(context, *sides)
 
 
 class PartRows(many.LazyList[Item], Generic[Item]):
@@ -128,6 +200,33 @@ class PartRows(many.LazyList[Item], Generic[Item]):
     def records(self) -> list[Any]:
         """The record of each part."""
         return list(self.table)
+
+
+def id_of_record(kind: str, name: str) -> Any:
+    """Declare the id of a part, which consists of the comparison's key and a fact of the part's
+    record.
+    """
+    value = attrgetter(name)
+
+    def ids(rows: PartRows[Any]) -> list[strawberry.ID]:
+        key = rows.comparison.key
+        return [node_id(kind, *key, value(record)) for record in rows.records]
+
+    return many.for_many(ids, "An opaque, stable id.")
+
+
+def change_of_id(table_of: Callable[[Comparison], Any]) -> Any:
+    """Return the ``of_id`` of the changes of a table, which finds its rows by name."""
+
+    def of_id(cls: Any, context: Context, base: str, head: str, name: str) -> Any:
+        comparison = loaded_of_id(context, base, head)
+        if comparison is None:
+            return None
+        table = table_of(comparison.changes)
+        place = table.find(name)
+        return None if place is None else PartRows(cls, comparison, table)[place]
+
+    return classmethod(of_id)
 
 
 def size_delta(before: int | None, after: int | None) -> gql.ByteCount | None:
@@ -213,7 +312,7 @@ def _causes_of_packages(rows: PartRows[Any]) -> many.NullableObjects:
 
 
 @gql.object_type
-class PackageChangeType(many.ListedRecord):
+class PackageChangeType(many.ListedRecord, Node):
     """The change of a package.
 
     - name: The package's name.
@@ -225,6 +324,8 @@ class PackageChangeType(many.ListedRecord):
     - num_specs_changed: Number of its hashes on both sides whose facts changed.
     """
 
+    of_id = change_of_id(attrgetter("packages"))
+    id: strawberry.ID = id_of_record("PackageChange", "name")
     name: str = many.of_record("name")
     kind: PackageChangeKind = many.of_record("kind")
 
@@ -248,7 +349,7 @@ gql.describe_enum(StackChangeKind)
 
 
 @gql.object_type
-class StackChangeType(many.ListedRecord):
+class StackChangeType(many.ListedRecord, Node):
     """The change of a stack.
 
     - name: The stack's name.
@@ -261,6 +362,8 @@ class StackChangeType(many.ListedRecord):
     - removed_package_names: The names of the packages of which it contains a spec only in base.
     """
 
+    of_id = change_of_id(attrgetter("stacks"))
+    id: strawberry.ID = id_of_record("StackChange", "name")
     name: str = many.of_record("name")
     kind: StackChangeKind = many.of_record("kind")
     num_specs_before: int = many.of_record("num_specs_before")

@@ -15,7 +15,7 @@ from schema.comparisons.gates import GATE, MAX_RULES_IN_REQUEST, CheckReport, ev
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import COMPARED, EXPLAINED, Cost, Work, resolver
-from schema.node import URL, Node, info_of_id, key_of, node_id, revision_object
+from schema.node import URL, Node, node_id, revision_object
 from schema.revisions.revision import Revision
 from schema.revisions.spec import FilterArgument
 from snapshots.catalog.library import stack_info
@@ -39,7 +39,6 @@ from snapshots.notes.sections import LEFT_OUT
 from snapshots.notes.sentences import plain
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
-from snapshots.texts import quoted
 
 NOTES = Cost(weight=70_000, work=Work.EXPLAINING, of_state=True)
 """Release notes, which are not cached. A request may contain two formats of them.
@@ -210,19 +209,12 @@ class ComparisonType(Node):
     only: strawberry.Private[ComparisonFilter | None] = None
 
     @classmethod
-    def of_id(cls, context: Context, base: str, head: str, only: str) -> Self | None:
-        """Return the comparison of two sides, restricted by a filter in JSON unless it is empty.
-
-        Raises InvalidArgument for an invalid filter.
-        """
-        before, after = info_of_id(context, base), info_of_id(context, head)
-        try:
-            restriction = msgspec.json.decode(only, type=ComparisonFilter) if only else None
-        except msgspec.DecodeError:
-            raise InvalidArgument("id", f"{quoted(only)} narrows to nothing") from None
-        if before is None or after is None:
+    def of_id(cls, context: Context, base: str, head: str) -> Self | None:
+        """Return the comparison of two refs."""
+        if (sides := changes.comparison_of_id(context, base, head)) is None:
             return None
-        return cls(base_info=before, head_info=after, only=restriction)
+        before, after, only = sides
+        return cls(base_info=before, head_info=after, only=only)
 
     def loaded(self, info: Info) -> changes.LoadedComparison:
         """Load and compare the two sides."""
@@ -231,8 +223,9 @@ class ComparisonType(Node):
     @resolver()
     def id(self) -> strawberry.ID:
         """An opaque, stable id."""
-        only = msgspec.json.encode(self.only).decode() if self.only else ""
-        return node_id("Comparison", key_of(self.base_info), key_of(self.head_info), only)
+        return node_id(
+            "Comparison", *changes.comparison_key(self.base_info, self.head_info, self.only)
+        )
 
     @resolver(description=URL)
     def url(self) -> str | None:

@@ -14,8 +14,8 @@ import strawberry
 from schema.comparisons import changes
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import EXPLAINED, Cost, Work, field, resolver
-from schema.node import URL, Node, id_field, node_of, url_field
+from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, Cost, Work, field, resolver
+from schema.node import URL, Node, id_field, node_id, node_of, url_field
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import MAX_TOGETHER, CauseName, Causes
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
@@ -29,10 +29,13 @@ from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MAX_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 from snapshots.spack.names import ROOT_STACK
+from snapshots.texts import short_key
 
 if TYPE_CHECKING:
     from schema.comparisons.comparison import ComparisonType
+    from schema.histories import Package
 
+LazyPackage = Annotated["Package", strawberry.lazy("schema.histories")]
 LazyComparison = Annotated["ComparisonType", strawberry.lazy("schema.comparisons.comparison")]
 
 # -- commits of the recipes
@@ -140,7 +143,7 @@ class CommitType(Node):
 
 
 @gql.object_type
-class CommitEffectType:
+class CommitEffectType(Node):
     """The effect of a commit in one comparison.
 
     - level: The level at which it explains causes; the closest, if there are several.
@@ -153,6 +156,36 @@ class CommitEffectType:
 
     effect: strawberry.Private[CommitEffect]
     loaded: strawberry.Private[changes.LoadedComparison]
+    of_cause: strawberry.Private[str] = ""
+
+    @classmethod
+    def of_id(
+        cls, context: Context, base: str, head: str, oid: str, sign: str, of_cause: str
+    ) -> "CommitEffectType | None":
+        """Return the effect of a commit in a comparison, on all causes or on the one with a short
+        key.
+        """
+        comparison = changes.loaded_of_id(context, base, head)
+        if comparison is None:
+            return None
+        if of_cause:
+            cause = cause_of_short_key(comparison, of_cause)
+            effects = [] if cause is None else cause.effects()
+        else:
+            effects = effects_of_comparison(comparison)
+        named = (one for one in effects or () if one.effect.commit.oid == oid and one.sign == sign)
+        return next(named, None)
+
+    @property
+    def sign(self) -> str:
+        """``-`` if the commit was dropped, else ``+``."""
+        return "-" if self.effect.taken_back else "+"
+
+    @resolver()
+    def id(self) -> strawberry.ID:
+        """An opaque, stable id."""
+        oid = self.effect.commit.oid
+        return node_id("CommitEffect", *self.loaded.key, oid, self.sign, self.of_cause)
 
     @resolver()
     def commit(self) -> CommitType:
@@ -219,8 +252,7 @@ def effect_connection(
 ) -> relay.Connection[CommitEffectType]:
     """Return a page of the effects of commits."""
     keys = [
-        f"{one.effect.commit.oid}|{one.loaded.base.ref}|{one.loaded.head.ref}|"
-        f"{'-' if one.effect.taken_back else '+'}"
+        f"{one.effect.commit.oid}|{one.loaded.base.ref}|{one.loaded.head.ref}|{one.sign}"
         for one in shown
     ]
     return relay.connection_of(arguments, keys, shown.__getitem__)
@@ -313,6 +345,11 @@ class CauseRows(many.RowList["Cause"]):
         """Return the cause of a number."""
         return Cause(rows=CauseRows(self.loaded, [number]))
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The parts of ids that identify the comparison."""
+        return self.loaded.key  # type: ignore[no-any-return]
+
     def url_of(self, name: CauseName) -> str | None:
         """Return the path of the page of a cause; None for twins, two specs and plans."""
         comparison = self.loaded
@@ -381,6 +418,11 @@ class StoredCauseRows(CauseRows):
             raise CatalogError(self._context.catalog.location, reason)
         return [number]
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """The parts of ids that identify the comparison."""
+        return changes.comparison_key(*self._sides)
+
     def url_of(self, name: CauseName) -> str | None:
         """Return the path of the page of the cause."""
         return _url_of_cause(name, *self._sides)
@@ -418,8 +460,20 @@ def _of_name(value: Callable[[CauseName], Any], cost: Cost | None = None) -> Any
     return many.for_many(lambda rows: list(map(value, rows.names)), cost=cost)
 
 
+def _ids(rows: CauseRows) -> list[strawberry.ID]:
+    """An opaque, stable id."""
+    key = rows.key
+    return [node_id("Cause", *key, short_key(name.key)) for name in rows.names]
+
+
 def _urls(rows: CauseRows) -> list[str | None]:
     return [rows.url_of(name) for name in rows.names]
+
+
+def _package_names(rows: CauseRows) -> list[tuple[str, ...]]:
+    """The names of the packages of the specs of which it is the main cause."""
+    package = rows.loaded.after.frame.package
+    return rows.each(lambda _, number: tuple(package.present(rows.loaded.rows_of_cause(number))))
 
 
 def _paths_of_causes(rows: CauseRows) -> many.Sublists:
@@ -451,7 +505,7 @@ CAUSED = Cost(weight=500)
 
 
 @gql.object_type
-class Cause:
+class Cause(Node):
     """A cause of rebuilt or replaced specs: a change of one package itself, not of its
     dependencies. Equal changes on several architectures are one cause. For twins, it is a
     difference between the first spec of a group and the others; for two specs, a difference between
@@ -475,6 +529,7 @@ class Cause:
 
     rows: strawberry.Private[CauseRows]
 
+    id: strawberry.ID = many.for_many(_ids)
     url: str | None = many.for_many(_urls, URL)
     kind: CauseKind = _of_name(attrgetter("kind"))
     package_name: str | None = _of_name(attrgetter("package"))
@@ -491,12 +546,19 @@ class Cause:
     num_together: int = _of_cause(Causes.num_together)
     num_specs: int = many.for_many(lambda rows: rows.counts("num_specs"))
     num_involved: int = many.for_many(lambda rows: rows.counts("num_involved"))
+    package_names: list[str] = many.for_many(_package_names, cost=Cost(weight=100))
     path: list["CauseStepType"] = many.for_many(
         _paths_of_causes,
         "For two specs: the chain of dependencies from them to the cause, the two specs first; "
         "empty for other causes.",
         cost=Cost(weight=100),
     )
+
+    @classmethod
+    def of_id(cls, context: Context, base: str, head: str, key: str) -> "Cause | None":
+        """Return the cause of a comparison whose key has a ``short_key``."""
+        comparison = changes.loaded_of_id(context, base, head)
+        return None if comparison is None else cause_of_short_key(comparison, key)
 
     @property
     def comparison(self) -> changes.LoadedComparison:
@@ -511,6 +573,16 @@ class Cause:
     def alone(self) -> CauseRows:
         """Return a list of only this cause."""
         return self.rows
+
+    @resolver(CATALOG_PACKAGE)
+    def package(self, info: Info) -> LazyPackage | None:
+        """The package that changed; null if no revision ever had it, and where `packageName` is
+        null.
+        """
+        from schema.histories import catalog_package
+
+        (name,) = self.rows.names
+        return None if name.package is None else catalog_package(info.context, name.package)
 
     @resolver(ASKING)
     def dependents_before(self, info: Info, first: relay.FirstArgument = 5) -> list[str] | None:
@@ -579,6 +651,7 @@ class Cause:
             CommitEffectType(
                 effect=CommitEffect(one.commit, one.level, one.taken_back, [number], *counts),
                 loaded=self.comparison,
+                of_cause=short_key(causes.name_of(number).key),
             )
             for one in explained.of_cause(number)
         ]
@@ -610,6 +683,14 @@ def cause_of_key(comparison: changes.LoadedComparison, key: str) -> Cause | None
     if comparison.scope is not None and number not in comparison.causes_in_scope:
         return None
     return Cause(rows=CauseRows(comparison, [number]))
+
+
+def cause_of_short_key(comparison: changes.LoadedComparison, short: str) -> Cause | None:
+    """Return the cause whose key has a ``short_key``; None if the comparison has none."""
+    causes = comparison.explanation.causes
+    keys = (causes.name_of(number).key for number in range(len(causes)))
+    key = next((key for key in keys if short_key(key) == short), None)
+    return None if key is None else cause_of_key(comparison, key)
 
 
 def _steps_before(rows: changes.PartRows[Any]) -> many.NullableObjects:
@@ -743,7 +824,7 @@ are not all stored.
 
 
 @gql.object_type
-class SpecChangeType(many.ListedRecord):
+class SpecChangeType(many.ListedRecord, Node):
     """The change of a hash, with its reason and causes.
 
     - kind: How it changed.
@@ -751,6 +832,8 @@ class SpecChangeType(many.ListedRecord):
     - name: The package's name.
     """
 
+    of_id = changes.change_of_id(attrgetter("specs"))
+    id: strawberry.ID = changes.id_of_record("SpecChange", "hash")
     kind: SpecChangeKind = many.of_record("kind")
     hash: str = many.of_record("hash")
     name: str = many.of_record("name")

@@ -9,7 +9,7 @@ import strawberry
 
 from schema.comparisons.changes import FieldChangeType, LoadedComparison, PartRows
 from schema.comparisons.explanations import Cause, CauseStepType, cause_connection
-from schema.context import LoadedRevision
+from schema.context import Context, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, Work, resolver
 from schema.node import URL, page_path
@@ -48,9 +48,14 @@ class ComparedSpecs:
     def comparison(self) -> LoadedComparison:
         """The comparison of only these two specs, as if one had replaced the other."""
         base, head = self.base.loaded, self.head.loaded
-        explained, paths = self.pair.explanation, self.pair.paths
+        explained, hashes = self.pair.explanation, self.pair.hashes
         return LoadedComparison(
-            base.info, head.info, head.context, explained=explained, pair_paths=paths
+            base.info,
+            head.info,
+            head.context,
+            explained=explained,
+            hashes=hashes,
+            pair_paths=self.pair.paths,
         )
 
     def steps(self, path: Sequence[CauseStep]) -> list[CauseStepType]:
@@ -194,3 +199,12 @@ class SpecComparisonType:
         """
         relay.check_size("first", first)
         return self.compared.pair.nested_changes[:first]  # type: ignore[return-value] # its fields
+
+
+def comparison_of_ids(
+    context: Context, base: tuple[str, str], head: tuple[str, str]
+) -> LoadedComparison | None:
+    """Return the comparison of two specs by the keys of their revisions and their full hashes."""
+    specs = [SpecType.of_id(context, *named) for named in (base, head)]
+    before, after = specs
+    return None if before is None or after is None else ComparedSpecs(before, after).comparison

@@ -126,6 +126,9 @@ LOADED = Cost(work=Work.LOADING)
 COMPARED = Cost(work=Work.COMPARING)
 EXPLAINED = Cost(work=Work.EXPLAINING)
 
+CATALOG_PACKAGE = Cost(weight=200)
+"""One package in all series; if there are several in a request, all packages are read at once."""
+
 
 def field(description: str | None = None, cost: Cost = PLAIN) -> Any:
     """Declare a field without a resolver, described by ``description`` or the docstring of its

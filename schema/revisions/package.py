@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import Cost, Work, resolver
+from schema.fields.cost import CATALOG_PACKAGE, Cost, Work, resolver
 from schema.node import (
     URL,
     Node,
@@ -32,7 +32,7 @@ from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
-    from schema.histories import ImpactOutcome, SeriesPackage
+    from schema.histories import ImpactOutcome, Package, SeriesPackage
 
 
 @gql.input_type("PackageFilter")
@@ -156,6 +156,7 @@ class ImpactType:
 
 
 LazySeriesPackage = Annotated["SeriesPackage", strawberry.lazy("schema.histories")]
+LazyPackage = Annotated["Package", strawberry.lazy("schema.histories")]
 
 
 def _for_each(value: Callable[[Frame, int], Any]) -> Any:
@@ -168,6 +169,11 @@ def _for_each(value: Callable[[Frame, int], Any]) -> Any:
     return many.for_many(values, cost=Cost(weight=10), is_fixed=True)
 
 
+def _values_of(name: str) -> Any:
+    """Declare a field that lists the values of a column among the package's specs."""
+    return _for_each(lambda frame, code: _values_in(frame, name, code))
+
+
 def _values_in(frame: Frame, name: str, code: int) -> list[str]:
     column: Column[Any] = getattr(frame, name)
     rows = frame.slice_of(code)
@@ -178,6 +184,15 @@ def _values_in(frame: Frame, name: str, code: int) -> list[str]:
 
 def _stack_names(frame: Frame, code: int) -> list[str] | None:
     return _values_in(frame, "stacks", code) if states_stacks(frame) else None
+
+
+def _stacks(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
+    """The stacks that contain a spec of it, ordered by name; null if the source of the revision
+    does not list stacks.
+    """
+    frame = packages.loaded.frame
+    names = [_values_in(frame, "stacks", code) for code in packages.each_code()]
+    return spec.stacks_of_each(packages.loaded, names)
 
 
 def _counts_by_stack(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
@@ -256,6 +271,7 @@ class RevisionPackage(Node):
     """All specs of one name in a revision.
 
     - versions: The versions of its specs, newest first, in Spack's version order.
+    - compilers: The compilers of its specs.
     - targets: The microarchitectures of its specs.
     - stack_names: The names of the stacks that contain a spec of it, sorted; null if the source of
       the revision does not list stacks.
@@ -273,8 +289,10 @@ class RevisionPackage(Node):
     versions: list[str] = _for_each(
         lambda frame, code: frame.version.present(frame.slice_of(code))[::-1]
     )
-    targets: list[str] = _for_each(lambda frame, code: _values_in(frame, "target", code))
+    compilers: list[str] = _values_of("compiler")
+    targets: list[str] = _values_of("target")
     stack_names: list[str] | None = _for_each(_stack_names)
+    stacks: list[spec.LazyStack] | None = many.for_many(_stacks, cost=STACKS, is_fixed=True)
     num_specs: int = _for_each(lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]))
     stack_counts: list[spec.FacetCount] | None = many.for_many(
         _counts_by_stack, cost=STACKS, is_fixed=True
@@ -292,6 +310,13 @@ class RevisionPackage(Node):
     series_package: LazySeriesPackage | None = many.for_many(
         _series_packages, cost=Cost(weight=1_000)
     )
+
+    @resolver(CATALOG_PACKAGE)
+    def package(self, info: Info) -> LazyPackage | None:
+        """The package in all series."""
+        from schema.histories import catalog_package
+
+        return catalog_package(info.context, self.loaded.frame.packages[self.code])
 
     @resolver(CELLS)
     def coverage(

@@ -172,6 +172,7 @@ class Revision(Node):
       recompute hashes, as for cache pages.
     - unproven: The hashes that the import could not recompute, counted by reason; null if it did
       not recompute hashes.
+    - tag: The tag under which it was published.
     - series: The series to which it belongs.
     - source: The source from which it was imported.
     """
@@ -212,6 +213,7 @@ class Revision(Node):
         return None if recipes is None else RecipesType.of(info.context, recipes)
 
     unproven = many.attribute("info.unproven", list[UnprovenType] | None)
+    tag = many.attribute("info.tag", "Tag", make=lambda name: Tag(name=name))
     series = series_field("info.tag", refs.series)
 
     @resolver(Cost(of_state=True))

@@ -30,7 +30,7 @@ from snapshots.timelines.absences import Absence
 
 if TYPE_CHECKING:
     from schema.histories import HashHistoryType
-    from schema.revisions.package import RevisionPackage
+    from schema.revisions.package import RevisionPackage, Stack
     from schema.revisions.revision import Revision
 
 
@@ -106,6 +106,7 @@ LazyHistory = Annotated["HashHistoryType", strawberry.lazy("schema.histories")]
 
 LazyRevision = Annotated["Revision", strawberry.lazy("schema.revisions.revision")]
 LazyPackage = Annotated["RevisionPackage", strawberry.lazy("schema.revisions.package")]
+LazyStack = Annotated["Stack", strawberry.lazy("schema.revisions.package")]
 
 
 def _ids(specs: "SpecRows") -> list[strawberry.ID]:
@@ -143,6 +144,24 @@ def _stack_names(specs: "SpecRows") -> Sequence[Any]:
         if states_stacks(frame)
         else [None] * len(specs)
     )
+
+
+def _stacks(specs: "SpecRows") -> many.Sublists | many.NullableObjects:
+    """The stacks that contain it, ordered by name; null if the source of the revision does not list
+    stacks.
+    """
+    names = specs.loaded.frame.stacks.mapped_at(list, specs.numbers)
+    return stacks_of_each(specs.loaded, names)
+
+
+def stacks_of_each(
+    loaded: LoadedRevision, names: Sequence[Sequence[str]]
+) -> many.Sublists | many.NullableObjects:
+    """Return the stacks of each spec or package; null if the source does not list stacks."""
+    if not states_stacks(loaded.frame):
+        return many.NullableObjects([], [-1] * len(names))
+    stack = partial(node_of, "Stack", loaded=loaded)
+    return many.Sublists.of(names, lambda joined: many.ColumnTable(stack, {"name": joined}))
 
 
 def _packages(specs: "SpecRows") -> Sequence["RevisionPackage"]:
@@ -212,6 +231,7 @@ class SpecType(Node):
     short: str = many.for_many(_short_forms, cost=Cost(weight=30), is_fixed=True)
     package: LazyPackage | None = many.for_many(_packages, is_fixed=True)
     stack_names: list[str] | None = many.for_many(_stack_names, cost=OF_STACKS, is_fixed=True)
+    stacks: list[LazyStack] | None = many.for_many(_stacks, cost=OF_STACKS, is_fixed=True)
     revision: LazyRevision = many.for_many(revisions_of)
     history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=150))
 

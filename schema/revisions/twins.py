@@ -9,13 +9,15 @@ import strawberry
 
 from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause, cause_connection
-from schema.context import Info
+from schema.context import Context, Info
 from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, Work, resolver
+from schema.node import Node, info_of_id, key_of, node_id
 from schema.revisions.spec import SpecConnection, spec_connection
 from snapshots.arrays import Rows
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.frames.suggestions import require_names
+from snapshots.models import RevisionInfo
 
 if TYPE_CHECKING:
     from schema.revisions.revision import Revision
@@ -28,9 +30,13 @@ SAVED = Cost(weight=500)
 
 
 class TwinsPage(msgspec.Struct, frozen=True, dict=True):
-    """The groups of a page, with the values that are computed for all of them at once."""
+    """The groups of a page, with the values that are computed for all of them at once.
+
+    ``scope`` has the stack and the package whose specs are considered; empty texts for all.
+    """
 
     comparison: LoadedComparison
+    scope: tuple[str, str]
     twins: Twins
     groups: Sequence[TwinGroup]
 
@@ -41,7 +47,7 @@ class TwinsPage(msgspec.Struct, frozen=True, dict=True):
 
 
 @gql.object_type
-class TwinGroupType:
+class TwinGroupType(Node):
     """Specs with the same name, version, variants and architecture, but different hashes.
 
     - num_specs: Number of specs in the group.
@@ -49,6 +55,29 @@ class TwinGroupType:
 
     shown: strawberry.Private[TwinsPage]
     place: strawberry.Private[int]
+
+    @classmethod
+    def of_id(
+        cls, context: Context, ref: str, stack: str, package: str, hash: str
+    ) -> "TwinGroupType | None":
+        """Return the group whose first spec has a hash, in a revision, its stack or a package."""
+        info = info_of_id(context, ref)
+        if info is None:
+            return None
+        twins = context.twins(info, stack or None, package or None)
+        place = twins.find(hash)
+        if place is None:
+            return None
+        return cls(
+            shown=_twins_page(context, info, (stack, package), twins, place, place + 1), place=0
+        )
+
+    @resolver()
+    def id(self) -> strawberry.ID:
+        """An opaque, stable id."""
+        return node_id(
+            "TwinGroup", key_of(self.shown.comparison.head), *self.shown.scope, self.hash
+        )
 
     @property
     def hash(self) -> str:
@@ -129,6 +158,25 @@ class TwinGroupConnection(relay.Connection[TwinGroupType]):
         return frame.size.total(self.shown.twins.others)  # type: ignore[return-value]
 
 
+def twins_comparison(context: Context, info: RevisionInfo, twins: Twins) -> LoadedComparison:
+    """Return a comparison of a revision with itself: twins are added specs with the first of their
+    group as counterpart.
+    """
+    return LoadedComparison(info, info, context, explained=twins.explanation)
+
+
+def _twins_page(
+    context: Context,
+    info: RevisionInfo,
+    scope: tuple[str, str],
+    twins: Twins,
+    start: int,
+    stop: int,
+) -> TwinsPage:
+    comparison = twins_comparison(context, info, twins)
+    return TwinsPage(comparison, scope, twins, twins[start:stop])
+
+
 @relay.connection_field(TWINS)
 def twins_field(
     self: "Revision",
@@ -149,10 +197,8 @@ def twins_field(
     require_names([frame], stack, package)
     twins = info.context.twins(self.info, stack, package)
     part = relay.window_at(page.within(self.info.digest), len(twins), twins.find)
-    # A comparison of the revision with itself: twins are added specs, whose counterpart is the
-    # first of their group.
-    comparison = LoadedComparison(self.info, self.info, info.context, explained=twins.explanation)
-    shown = TwinsPage(comparison, twins, twins[part.start : part.stop])
+    scope = stack or "", package or ""
+    shown = _twins_page(info.context, self.info, scope, twins, part.start, part.stop)
     groups = [TwinGroupType(shown=shown, place=place) for place in range(len(shown.groups))]
     cursors = [relay.cursor_of(self.info.digest, key=group.hash) for group in groups]
     return TwinGroupConnection(page=relay.ListPage([part], groups, cursors), shown=shown)

@@ -324,6 +324,26 @@ class HistoryQueries:
         require_complete(self._catalog, history)
         return catalog_package(self._catalog.changes.changes_of([name]), name, history)
 
+    def holding(
+        self, history: History, hashes: Iterable[str], series: str | None = None
+    ) -> list[RevisionInfo]:
+        """Return the revisions that have all of the hashes, newest first, of one series or of all.
+
+        Raises InvalidArgument for a text that is not a hash.
+        """
+        distinct = set(hashes)
+        for text in distinct:
+            if len(text) != WIDTH or not is_beginning(text):
+                reason = f"{quoted(text)} is not a hash, which is {WIDTH} characters of a-z2-7"
+                raise errors.InvalidArgument("hashes", reason)
+        require_complete(self._catalog, history)
+        histories = self.hash_histories(
+            history, self._catalog.changes.packages_of(distinct).items()
+        )
+        if len(histories) < len(distinct):
+            return []
+        return spans.holding(histories.values(), history, series)
+
     def earlier_contents(
         self, history: History, base: RevisionInfo, head: RevisionInfo
     ) -> EarlierContents:

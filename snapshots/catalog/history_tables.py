@@ -176,6 +176,12 @@ class HistoryTables(TableView):
         rows = self._select(self.changes, CHANGES.names, values)
         return rows.cast(CHANGES).sort_by("name")
 
+    def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
+        """Return the package of each hash that any pair added."""
+        if not self.counts or not (of_hashes := {*hashes}):
+            return {}
+        return _packages(self._select(self.hashes, HASHES.names, {"hash": of_hashes}))
+
     def packages_of_prefix(self, prefix: str) -> dict[str, str]:
         """Return the packages of the hashes that start with a prefix and that any pair added."""
         if not self.counts:

@@ -1,6 +1,6 @@
 """The history of a hash: the spans of revisions that have it, and why each begins and ends."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
 import msgspec
@@ -144,6 +144,25 @@ def _span(events: Events, stay: _OpenSpan, bounds: tuple[int, int]) -> Span:
         reason_gone=REASONS[events.reasons[stay.gone]] if is_gone else None,
         gone_in=revisions[end] if is_gone else None,
     )
+
+
+def holding(
+    histories: Collection[HashHistory], history: History, series: str | None = None
+) -> list[RevisionInfo]:
+    """Return the revisions that have all of the hashes, newest first.
+
+    Without hashes, return all revisions. A hash that no revision had has no history, so the caller
+    has to handle this case.
+    """
+    steps = Steps.of(history, history.series_names if series is None else [series])
+    places = {revision: place for place, revision in enumerate(steps.revisions)}
+    changes = np.zeros(len(steps) + 1, np.int64)
+    for span in (span for one in histories for span in one.spans):
+        if span.first in places:
+            changes[places[span.first]] += 1
+            changes[places[span.last] + 1] -= 1
+    held = np.flatnonzero(np.cumsum(changes)[:-1] == len(histories))
+    return sorted((steps.revisions[place] for place in held.tolist()), key=age, reverse=True)
 
 
 def last_span(of_hash: HashHistory, revision: RevisionInfo, history: History) -> Span:

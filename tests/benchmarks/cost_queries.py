@@ -2,6 +2,7 @@
 
 _NAMES = " ".join(f'"p{number}"' for number in range(400))
 _IDS = " ".join(f'"U3BlYzox{number:04}"' for number in range(400))
+_HASHES = " ".join(f'"{chr(97 + it // 20) * 31}{chr(97 + it % 20)}"' for it in range(400))
 _REFS = " ".join(
     f'a{number}: revision(ref: "develop-{number}x") {{ tagName }}' for number in range(40)
 )
@@ -18,6 +19,8 @@ IN_REVISION = {
     "1,000 short forms": "specs(first: 1000) { nodes { short } }",
     "lists of texts": "specs(first: 1000) { nodes { variants stackNames } }",
     "stacks by name": "specs(first: 1000) { nodes { stackNames } }",
+    "stacks of specs": "specs(first: 1000) { nodes { stacks { name } } }",
+    "stacks of packages": "packages(first: 1000) { nodes { stacks { name } } }",
     "a filter": 'specs(filter: {compilers: ["gcc"]}) { totalCount }',
     "an order": "specs(orderBy: {field: SIZE}) { nodes { hash } }",
     "a query": 'specs(matching: "%gcc") { totalCount }',
@@ -49,7 +52,7 @@ IN_REVISION = {
     "packages that are searched": 'packages(filter: {search: "a"}, first: 0) { totalCount }',
     "packages of a compiler": 'packages(filter: {compilers: ["gcc"]}, first: 0) { totalCount }',
     "sums of packages": "packages(first: 1000) { nodes { numSpecs totalSize } }",
-    "values of packages": "packages(first: 1000) { nodes { targets versions } }",
+    "values of packages": "packages(first: 1000) { nodes { compilers targets versions } }",
     "ordered pages within pages": "packages(first: 200) { nodes { specs(first: 5, orderBy: "
     "{field: SIZE}) { nodes { hash } } } }",
     "queries within pages": 'packages(first: 500) { nodes { specs(first: 0, matching: "%gcc") { '
@@ -109,7 +112,7 @@ OF_COMPARISON = {
     "one cause": 'cause(kind: VERSION, package: "hdf5", before: "1", after: "2") { id }',
     "kinds of causes": "whyUnknown causeKinds { kind numCauses numSpecs }",
     "counts of reasons": "reasons { reason numSpecs }",
-    "packages of causes": "causes(first: 200) { nodes { together { title } } }",
+    "packages of causes": "causes(first: 200) { nodes { packageNames together { title } } }",
     "specs of causes": "causes(first: 50) { nodes { specs(first: 20) { totalCount nodes { hash "
     "name } } } }",
     "all specs of causes": "causes(first: 50) { nodes { specs(first: 0, involved: true) { "
@@ -169,6 +172,7 @@ OF_CATALOG = {
     "growth of revisions": "revisions(first: 1000) { nodes { growthPoint { revision { tagName "
     "} numSpecsAdded numSpecsRemoved "
     "numSpecsRebuilt } } }",
+    "revisions that hold nothing": f"revisionsHolding(hashes: [{_HASHES}]) {{ totalCount }}",
     "a hash": f'hash(hash: "{"a" * 32}") {{ version }}',
     "introspection": "__schema { types { name fields { name type { name } } } }",
     "ids of nothing": f"nodes(ids: [{_IDS}]) {{ id }}",

@@ -210,6 +210,14 @@ class HistoryQueries:
             before, last = hashes, None
         return spans
 
+    def holding(self, hashes: Sequence[str], series: str | None = None) -> list[RevisionInfo]:
+        """Return the revisions that contain all of the hashes, newest first."""
+        return [
+            revision
+            for revision in self.history.select(series=series)
+            if self.specs_of(revision).keys() >= set(hashes)
+        ]
+
     def package_timeline(self, name: str, series: str) -> PackageTimeline | None:
         """Return the timeline of a package; None if no revision of the series has it."""
         steps = self.history.neighbours(series)

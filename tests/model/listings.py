@@ -153,8 +153,10 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
     return {
         "name": name,
         "versions": values["versions"][::-1],
+        "compilers": values["compilers"],
         "targets": values["targets"],
         "stackNames": stacks,
+        "stacks": stack_nodes(stacks),
         "numSpecs": len(mine),
         "totalSize": total_size(mine),
         "stackCounts": None if stacks is None else of_stacks,
@@ -167,6 +169,11 @@ def num_stacks(specs: Iterable[Spec]) -> int | None:
     """Return the number of stacks of a revision without root; None if it states none."""
     stacks = {stack for spec in specs for stack in spec.stacks} - {ROOT_STACK}
     return len(stacks) if stacks or not specs else None
+
+
+def stack_nodes(names: Sequence[str] | None) -> list[Json] | None:
+    """Return stacks as objects with their names."""
+    return None if names is None else [{"name": name} for name in names]
 
 
 def stack_json(name: str, specs: Iterable[Spec]) -> Json:

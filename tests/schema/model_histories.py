@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from schema.node import node_id
+from schema.node import key_of, node_id
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.contents import Content, Snapshot
@@ -76,7 +76,7 @@ SPAN = (
 )
 HASH = f"id hash name version newest {REVISION} spec {{ hash version }} spans {{ {SPAN} }}"
 ENTRY = (
-    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
+    f"id revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} kind versionsAdded "
     "versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged reasons { reason numSpecs }"
 )
 PACKAGE = (
@@ -98,6 +98,10 @@ GROWTH = (
     "{ series(name: $series) { growth(since: $since, until: $until, last: $last) "
     f"{{ {POINT} }} }} }}"
 )
+HOLDING = (
+    "query($hashes: [String!]!, $series: String) { "
+    f"revisionsHolding(hashes: $hashes, series: $series) {{ totalCount nodes {REVISION} }} }}"
+)
 IN_SERIES = (
     "series { name } versions numSpecs numRevisions isCurrent firstSeen { digest tagName } "
     "lastSeen { digest tagName } goneIn { digest tagName }"
@@ -107,7 +111,7 @@ SERIES = """{
   allSeries { id name latest { tagName } revisions { totalCount nodes { tagName } } }
   tags {
     series { name }
-    latest { series { name } }
+    latest { tag { series { name } } series { name } }
   }
 }"""
 ALL_PACKAGES = (
@@ -144,6 +148,7 @@ def package_json(past: HistoryQueries, series: str, name: str) -> dict[str, Any]
         shown(entry, "kind versions_added versions_removed")
         | counts(entry, "specs_added specs_removed specs_changed")
         | {
+            "id": node_id("PackageHistoryEntry", series, key_of(entry.head), name),
             "revision": shown(entry, "head")["head"],
             "comparison": entry.base and shown(entry, "base head"),
             "reasons": [

@@ -6,7 +6,7 @@ from tests.model.listings import PLAIN_FACTS
 from tests.schema import model_histories
 
 REVISION = """fragment R on Revision {
-  id tagName digest takenAt confirmedAt publishedAt numPackages
+  id tagName tag { name } digest takenAt confirmedAt publishedAt numPackages
   numSpecs numStacks
   totalSize numProven unproven { reason numSpecs }
   source { kind location version importer isSynthetic }
@@ -29,7 +29,8 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
   }
 }
 fragment P on RevisionPackage {
-  name versions targets stackNames numSpecs totalSize
+  name versions compilers targets stackNames
+  stacks { name } numSpecs totalSize
   stackCounts { value numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
   dependentPackages(first: 100) { value numSpecs }
@@ -42,7 +43,7 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} unknownNames {{ name nearestNames }}
       nearMisses {{ fact values numSpecs example {{ hash }} }}
-      nodes {{ ...S stackNames package {{ name numSpecs }} }}
+      nodes {{ ...S stackNames stacks {{ name }} package {{ name numSpecs }} }}
       edges {{ cursor node {{ hash }} }}
       facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
         operatingSystems {{ ...F }} platforms {{ ...F }} targets {{ ...F }} stacks {{ ...F }} }}
@@ -74,14 +75,14 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
     packages {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ name }} }}
       nodes {{
-        name kind versionsAdded versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged
-        sizeDelta mainCause {{ title }}
+        id name kind versionsAdded versionsRemoved numSpecsAdded numSpecsRemoved numSpecsChanged
+        sizeDelta mainCause {{ id }}
         before {{ name numSpecs }} after {{ name numSpecs }} }}
     }}
     specs(first: 1000) {{
       totalCount pageInfo {{ hasNextPage }} edges {{ cursor node {{ hash }} }}
       nodes {{
-        kind hash name before {{ ...S }} after {{ ...S }} counterpart {{ hash }}
+        id kind hash name before {{ ...S }} after {{ ...S }} counterpart {{ hash }}
         fields {{ path before after }}
       }}
     }}
@@ -89,7 +90,7 @@ COMPARISON = f"""query($base: String!, $head: String!) {{
   }}
 }}
 fragment T on StackChange {{
-  name kind numSpecsBefore numSpecsAfter sizeDelta numSpecsAdded numSpecsRemoved
+  id name kind numSpecsBefore numSpecsAfter sizeDelta numSpecsAdded numSpecsRemoved
   addedPackageNames removedPackageNames
 }}
 {SPEC}"""
@@ -97,18 +98,20 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
   compare(base: $base, head: $head) {
     summary { numSpecsRebuilt numSpecsReplaced numCellsLost numCellsGained }
     causes(first: 20) {
-      totalCount pageInfo { hasNextPage } edges { cursor node { title } }
-      nodes { ...C together { title } numTogether specs(first: 50) { totalCount nodes { hash } }
+      totalCount pageInfo { hasNextPage } edges { cursor node { id } }
+      nodes { ...C together { id } numTogether specs(first: 50) { totalCount nodes { hash } }
         involved: specs(involved: true, first: 50) { nodes { hash } } }
     }
     causeKinds { kind numCauses numSpecs }
     reasons { reason numSpecs }
     whyUnknown
     pairs: specs(first: 50, pairsOnce: true) { totalCount nodes { hash counterpart { hash } } }
-    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") { title }
+    cause(kind: VERSION, package: "zlib", before: "1.3.1", after: "1.3.2") {
+      id title
+    }
     specs(first: 50) { nodes {
       hash kind reason whyAmbiguous counterpart { hash }
-      mainCause { title } involvedCauses { title }
+      mainCause { title } involvedCauses { id title }
       path { name before { hash } after { hash } }
     } }
     coverage(by: $by, first: 100) {
@@ -119,8 +122,8 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
   }
 }
 fragment C on Cause {
-  kind packageName valueBefore valueAfter title whyUnknown facts { path before after }
-  numSpecs numInvolved
+  id kind packageName valueBefore valueAfter title whyUnknown facts { path before after }
+  numSpecs numInvolved packageNames package { id name }
 }"""
 MAIN_CAUSES = """query($name: String!) { package(name: $name) { seriesPackage { entries {
   pageInfo { hasNextPage } nodes {
@@ -140,17 +143,18 @@ HIGHLIGHTS = """query($base: String!, $head: String!) {
 OTHERS = """query($ids: [ID!]!) {
   node(id: "") { id }
   nodes(ids: $ids) {
-    ... on RevisionPackage { id }
+    ... on RevisionPackage { id package { id } }
     ... on Spec { history { id } dependencies { nodes { hash } edges { cursor } } }
   }
   packages(first: 1) { edges { cursor node { name } } }
   package(name: "a") {
+    best { package { id } }
     availability(target: "x86_64") { spans { last { ref } } }
   }
   revision { lookup(specs: []) { found { hash } } }
 }"""
 EFFECT = """fragment E on CommitEffect {
-  commit { ...C } level isTakenBack causes(first: 5) { nodes { title } }
+  id commit { ...C } level isTakenBack causes(first: 5) { nodes { title } }
   numSpecs numInvolved stackNames
   comparison { id }
 }
@@ -197,13 +201,13 @@ TWINS = """query($ref: String!, $after: String) {
     totalCount numSaved sizeSaved pageInfo { hasNextPage endCursor }
     edges { cursor node { version } }
     causes(first: 3) { nodes {
-      kind packageName valueBefore valueAfter title numSpecs numInvolved
+      id kind packageName valueBefore valueAfter title numSpecs numInvolved
       commits(first: 1) { nodes { level } }
-      specs(first: 5) { nodes { hash kind reason counterpart { hash } path { name } } }
+      specs(first: 5) { nodes { id hash kind reason counterpart { hash } path { name } } }
     } }
     nodes {
-      name version numSpecs specs(first: 9) { nodes { hash } }
-      causes(first: 2) { nodes { title } }
+      id name version numSpecs specs(first: 9) { nodes { hash } }
+      causes(first: 2) { nodes { id title } }
       numSaved sizeSaved
     }
   } }
@@ -212,7 +216,7 @@ SERIES_CAUSES = """query($of: String!) {
   series(name: $of) {
     causes(first: 20, by: [PACKAGE, KIND]) {
       totalCount pageInfo { hasNextPage } edges { cursor node { packageName } }
-      nodes { packageName causeKind numRevisions numSpecs numInvolved size
+      nodes { packageName package { name } causeKind numRevisions numSpecs numInvolved size
         points(last: 50) { revision { digest } numSpecs numInvolved } }
     }
     byCommit: causes(first: 5, by: [COMMIT]) { nodes { commit { oid } numSpecs } }
@@ -229,7 +233,7 @@ TWO_SPECS = """query($hash: String!, $base: String, $head: String) {
     causes(first: 50) {
       totalCount
       nodes {
-        title kind packageName valueBefore valueAfter numSpecs facts { path } path { name }
+        id title kind packageName valueBefore valueAfter numSpecs facts { path } path { name }
       }
     }
     numSharedBelow numDifferingBelow numOnlyBelowBase numOnlyBelowHead
@@ -269,7 +273,7 @@ URLS = """query Urls($base: String!, $head: String!, $hash: String!, $other: Str
   compareSpecs(base: $hash, head: $other) { url causes { nodes { url } } }
   suggest(text: "h") { url }
   commit(oid: "0000000") { url }
-  version
+  build { version commit }
   limits
 }"""
 DOCUMENTS = tuple(

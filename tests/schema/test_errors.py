@@ -46,7 +46,7 @@ def test_empty_catalog(tmp_path: Path) -> None:
     assert world.data(
         "{ tags { name } revisions { totalCount } mainSeries { name } packages { totalCount } "
         'allSeries { name } series(name: "develop") { name } '
-        'hash(hash: "abc") { hash } }'
+        'hash(hash: "abc") { hash } revisionsHolding(hashes: []) { totalCount } }'
     ) == {
         "tags": [],
         "revisions": empty,
@@ -55,6 +55,7 @@ def test_empty_catalog(tmp_path: Path) -> None:
         "allSeries": [],
         "series": None,
         "hash": None,
+        "revisionsHolding": empty,
     }
     for question in ("{ revision { id } }", '{ revision(ref: "develop") { id } }'):
         assert world.error(question)["extensions"] == {"code": "REVISION_NOT_FOUND"}
@@ -126,6 +127,7 @@ FAILING = {
         'revision { bad: lookup(specs: [{hash: "!", name: "a"}]) { numFound } ref }',
         "revision",
     ),
+    "hashes": ('bad: revisionsHolding(hashes: ["a"], first: -1) { totalCount } tags { name }', ""),
     "a page": ("bad: revisions(last: 1001) { totalCount } tags { name }", ""),
     "a text": ('bad: suggest(text: "a", ref: "no") { value } tags { name }', ""),
     "a plan": ('bad: plan(base: "no", specs: []) { numSpecs } tags { name }', ""),

@@ -16,10 +16,9 @@ from snapshots.texts import short_key
 from tests.schema.worlds import SOURCE, World, demo_world, opened, revision_id
 
 IDS = """query($base: String!, $head: String!) {
-  tag(name: "develop") { __typename id name }
   series(name: "develop") { __typename id name package(name: "lib2") { __typename id name } }
   revision(ref: $head) {
-    __typename id
+    __typename id tag { __typename id name }
     packages { nodes { __typename id name } }
     specs(first: 1000) { nodes { __typename id hash } edges { node { __typename id hash } } }
     first: specs(first: 1) { nodes { history { __typename id hash } } }
@@ -28,18 +27,22 @@ IDS = """query($base: String!, $head: String!) {
   }
   package(name: "lib2") {
     __typename id name
-    best { entries { nodes { revision { __typename id } } } }
+    best { entries { nodes { __typename id revision { __typename id } } } }
   }
-  compare(base: $base, head: $head) { __typename id }
-  narrowed: compare(base: $base, head: $head, package: "lib2") { __typename id }
+  compare(base: $base, head: $head) {
+    __typename id
+    packages { nodes { __typename id name } } stackChanges { __typename id name }
+    specs(first: 1000) { nodes { __typename id hash } }
+  }
 }"""
 FETCH = """fragment Facts on Node {
   __typename id ... on RevisionPackage { name } ... on Spec { hash } ... on Stack { name }
-  ... on Tag { name } ... on HashHistory { hash } ... on SeriesPackage { name }
+  ... on Tag { name } ... on PackageChange { name } ... on StackChange { name }
+  ... on SpecChange { hash } ... on HashHistory { hash } ... on SeriesPackage { name }
   ... on Series { name } ... on Package { name }
 } query($ids: [ID!]!) { nodes(ids: $ids) { ...Facts } }"""
-OTHERS = {"Commit"}
-"""A type whose ids are tested with its fields."""
+OTHERS = {"Cause", "Commit", "CommitEffect", "TwinGroup"}
+"""Types whose ids are tested with their fields."""
 
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
@@ -100,7 +103,11 @@ def test_unknown_id_is_null(world: World) -> None:
         node_id("Spec", ref, "a" * 32),
         node_id("Spec", ref, "short"),
         node_id("Stack", ref, "nope"),
-        node_id("Comparison", ref, unknown, ""),
+        node_id("Comparison", ref, unknown),
+        node_id("PackageChange", ref, unknown, "zlib"),
+        node_id("PackageChange", ref, ref, "zlib"),
+        node_id("StackChange", ref, ref, "e4s"),
+        node_id("SpecChange", ref, ref, "a" * 32),
         node_id("Tag", "nope"),
         node_id("Tag"),
         node_id("RevisionPackage", ref),
@@ -109,7 +116,10 @@ def test_unknown_id_is_null(world: World) -> None:
         node_id("Series", "develop", "develop"),
         node_id("SeriesPackage", "develop", "nope"),
         node_id("SeriesPackage", "nope", "zlib"),
+        node_id("PackageHistoryEntry", "develop", "nope", "zlib"),
         node_id("Package", "nope"),
+        node_id("TwinGroup", ref, "", "", "a" * 32),
+        node_id("CommitEffect", ref, ref, "a" * 40, "+", ""),
         node_id("HashHistory", "7" * 32),
         node_id("HashHistory", world.newest.specs[0].hash[:12]),
     ]

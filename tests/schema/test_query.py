@@ -36,6 +36,7 @@ def revision_json(state: State, number: int) -> dict[str, Any]:
     return {
         "id": revision_id(state.info),
         "tagName": state.info.tag,
+        "tag": {"name": state.info.tag},
         "digest": state.info.digest,
         "takenAt": TAKEN[number],
         "confirmedAt": TAKEN[number],
@@ -83,9 +84,11 @@ def test_queries_select_every_field() -> None:
 
 
 def test_program_and_limits_are_stated(world: World) -> None:
-    """The version as an import records it; the limits by name."""
-    data = world.data("{ version limits }")
-    assert data["version"] == cachelog_version()
+    """The version as an import records it, without a commit for a release; the limits by name."""
+    data = world.data("{ build { version commit } limits }")
+    version, commit = data["build"]["version"], data["build"]["commit"]
+    assert version == cachelog_version()
+    assert version.endswith(f"g{commit}") if commit else "g" not in version
     assert data["limits"]["maxCost"] == 500_000
     assert len(data["limits"]) == len(fields(Limits))
 
@@ -242,6 +245,7 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
             listings.spec_json(spec)
             | {
                 "stackNames": list(spec.stacks),
+                "stacks": listings.stack_nodes(spec.stacks),
                 "package": {"name": spec.name, "numSpecs": sizes[spec.name]},
             }
             for spec in specs

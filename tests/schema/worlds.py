@@ -327,4 +327,4 @@ def revision_id(info: RevisionInfo) -> str:
 
 def comparison_id(base: RevisionInfo, head: RevisionInfo) -> str:
     """Return the id of the comparison of two revisions."""
-    return node_id("Comparison", key_of(base), key_of(head), "")
+    return node_id("Comparison", key_of(base), key_of(head))

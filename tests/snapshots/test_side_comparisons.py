@@ -73,6 +73,7 @@ def test_each_part_describes_the_scope(
     assert [*counts, sum(numbers), cells.count(CoverageChangeKind.LOST)] == expected
     for cause in causes:
         assert comparison.explanation.causes.name_of(cause.number).key == CAUSE
+        assert len(comparison.rows_of_cause(cause.number)) == cause.num_specs
     assert comparison.coverage((CoverageDimension.STACK,)) is cells
     notes = comparison.notes()
     assert [(cause.key, cause.num_specs) for cause in notes.causes if cause.num_specs] == [

@@ -64,7 +64,7 @@ _FIELDS = (
     (
         about_pair,
         "specs(first:1000){nodes{%s}}",
-        ("reason", "mainCause{title facts{path}}", "path{name before{short}after{short}}"),
+        ("reason", "mainCause{title packageNames}", "path{name before{short}after{short}}"),
     ),
 )
 

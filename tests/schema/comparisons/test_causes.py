@@ -65,10 +65,12 @@ def explained(world: World) -> Explanation:
 def test_causes(answer: Any, explained: Explanation) -> None:
     """In order, with their numbers, packages, specs and the causes that occur together."""
     all_causes, nodes = explained.causes, answer["causes"]["nodes"]
+    package = explained.comparison.head.package
     for number, cause in zip(all_causes.select(), nodes, strict=True):
         name = all_causes.name_of(number)
         values = (name.kind.name, name.package, name.before, name.after)
         assert tuple(map(cause.get, ("kind", *FACTS.values()))) == values
+        assert cause["package"]["name"] == name.package
         for field, involved, count in (
             ("specs", False, all_causes.num_specs(number)),
             ("involved", True, all_causes.num_involved(number)),
@@ -78,13 +80,14 @@ def test_causes(answer: Any, explained: Explanation) -> None:
             assert len(hashes) == count
         assert cause["specs"]["totalCount"] == cause["numSpecs"]
         assert cause["numInvolved"] == len(cause["involved"]["nodes"])
-        together = [nodes[other]["title"] for other in all_causes.together_with(number)]
-        assert [other["title"] for other in cause["together"]] == together
+        assert cause["packageNames"] == package.present(all_causes.rows_of(number))
+        together = [nodes[other]["id"] for other in all_causes.together_with(number)]
+        assert [other["id"] for other in cause["together"]] == together
         assert cause["packageName"] in cause["title"]
         assert cause["facts"]
         assert cause["whyUnknown"] is None
     assert [edge["node"] for edge in answer["causes"]["edges"]] == [
-        {"title": node["title"]} for node in nodes
+        {"id": node["id"]} for node in nodes
     ]
 
 
@@ -131,10 +134,10 @@ def test_cause_is_identified_by_its_facts(world: World, answer: Any) -> None:
     """Kind, package and both values identify a cause; other values identify none."""
     query = """query($kind: CauseKind!, $package: String!, $before: String, $after: String) {
       compare(base: "develop~1", head: "develop") {
-        cause(kind: $kind, package: $package, before: $before, after: $after) { title } } }"""
+        cause(kind: $kind, package: $package, before: $before, after: $after) { id } } }"""
     for cause in answer["causes"]["nodes"]:
         facts = {"kind": cause["kind"]} | {name: cause[field] for name, field in FACTS.items()}
-        assert world.data(query, **facts)["compare"]["cause"] == {"title": cause["title"]}
+        assert world.data(query, **facts)["compare"]["cause"] == {"id": cause["id"]}
         assert world.data(query, **facts | {"before": "x"})["compare"]["cause"] is None
 
 

@@ -92,6 +92,9 @@ def test_without_recipes(tmp_path: Path) -> None:
     assert {cause["commits"] for cause in answer["causes"]["nodes"]} == {None}
 
 
+EFFECT = f"query($id: ID!) {{ node(id: $id) {{ ...E }} }} {questions.EFFECT}"
+
+
 def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
     """Those that explain a cause, the closest and largest first, with the numbers of the cause.
 
@@ -113,7 +116,11 @@ def test_commits_of_a_comparison(world: World, repository: Repository) -> None:
     assert first["causes"]["nodes"] == [{"title": title}]
     (cause,) = (node for node in compared["causes"]["nodes"] if node["title"] == title)
     (of_cause,) = cause["commits"]["nodes"]
-    assert of_cause == first
+    assert of_cause == first | {"id": of_cause["id"]}
+    assert of_cause["id"] != first["id"]
+    for effect in (first, of_cause):
+        node = world.data(EFFECT, id=effect["id"])["node"]
+        assert node == effect
     assert (first["numSpecs"], first["numInvolved"]) == (cause["numSpecs"], cause["numInvolved"])
     commit = world.data(questions.COMMIT, oid=repository.oids[1])["commit"]
     assert commit.pop("effects") == {"totalCount": 1, "nodes": [first]}

@@ -20,8 +20,9 @@ CHANGES = (
     numSpecsAdded numSpecsRemoved numSpecsChanged numSpecsRebuilt numSpecsReplaced numSpecsAfter
   }
   specs(first: 50) { nodes { kind hash reason counterpart { hash } mainCause { title } } }
+  changes: specs(first: 50) { nodes { id } }
   causes(first: 20) {
-    nodes { title numSpecs numInvolved specs(first: 20) { nodes { hash name } } }
+    nodes { id title numSpecs numInvolved packageNames specs(first: 20) { nodes { hash } } }
   }
   causeKinds { kind numSpecs }"""
 )
@@ -64,7 +65,7 @@ ONE = "query($id: ID!) { node(id: $id) { __typename id } }"
 
 
 def test_ids_of_scopes_are_valid(world: World) -> None:
-    """Restricted comparisons have ids of their own."""
+    """A comparison, a cause and a change in scope are returned by their ids."""
     narrowings: list[dict[str, Any]] = [
         {"base": "develop~1:e4s", "head": "develop:e4s"},
         {"base": "develop~1", "head": "develop", "package": "app"},
@@ -72,8 +73,10 @@ def test_ids_of_scopes_are_valid(world: World) -> None:
     ]
     ids = set()
     for names in narrowings:
-        ids.add(world.data(CHANGES, **names)["compare"]["id"])
-    assert len(ids) == len(narrowings)
+        compare = world.data(CHANGES, **names)["compare"]
+        changes = [*compare["causes"]["nodes"], *compare["changes"]["nodes"]]
+        ids |= {compare["id"], *(change["id"] for change in changes)}
+    assert len(ids) > len(narrowings)
     for text in ids:
         assert world.data(ONE, id=text)["node"]["id"] == text
 

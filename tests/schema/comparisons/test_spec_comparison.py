@@ -27,6 +27,14 @@ LATER = (
 BASE, HEAD = state_of(BUILDS), state_of(LATER)
 
 
+NODES = """query($ids: [ID!]!) {
+  nodes(ids: $ids) {
+    id
+    ... on Cause { title commits { nodes { level } } specs { nodes { id hash } } }
+  }
+}"""
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of two states."""
@@ -94,13 +102,17 @@ def test_all_fields(world: World) -> None:
     assert [shown[name] for name in counts] == [0, 2, 0, 1]
 
 
-def test_causes_list_the_two_specs(world: World) -> None:
-    """The change that a cause of two specs explains is theirs; no commit explains it."""
-    before, after = spec(BASE, "app").hash, spec(HEAD, "zlib").hash
-    causes = "causes { nodes { commits { nodes { level } } specs { nodes { hash } } } }"
-    shown = world.data(f'{{ compareSpecs(base: "{before}", head: "{after}") {{ {causes} }} }}')
-    first, *_ = shown["compareSpecs"]["causes"]["nodes"]
-    assert first == {"commits": None, "specs": {"nodes": [{"hash": after}]}}
+def test_causes_are_found_by_id(world: World) -> None:
+    """Each cause of two specs has an id other than that of the revisions' cause."""
+    shown = compared(world, spec(BASE, "app").hash, spec(HEAD, "zlib").hash)
+    ids = [cause["id"] for cause in shown["causes"]["nodes"]]
+    nodes = world.data(NODES, ids=ids)["nodes"]
+    for node, cause in zip(nodes, shown["causes"]["nodes"], strict=True):
+        assert (node["id"], node["title"]) == (cause["id"], cause["title"])
+    (change,) = nodes[0]["specs"]["nodes"]
+    assert change["hash"] == spec(HEAD, "zlib").hash
+    assert world.data(NODES, ids=[change["id"]])["nodes"] == [{"id": change["id"]}]
+    assert nodes[0]["commits"] is None
 
 
 def test_unknown_values(world: World) -> None:
@@ -111,4 +123,4 @@ def test_unknown_values(world: World) -> None:
     one = '{ compareSpecs(base: "%s", head: "%s", baseRef: "develop") { %s } }'
     error = world.error(one % ("", lone.hash, "numSharedBelow"))
     assert error["extensions"]["code"] == "AMBIGUOUS_HASH"
-    assert world.error(one % (lone.hash, lone.hash, "causes(first: 2000) { totalCount }"))
+    assert world.error(one % (lone.hash, lone.hash, "causes(first: 2000) { nodes { id } }"))

@@ -20,7 +20,7 @@ def list_literal(number: int) -> str:
 def deep(depth: int) -> str:
     """Return nested selections of this depth."""
     inner = (depth - 2) // 2
-    return "{ revision { " + "series { latest { " * inner + "ref" + " } }" * inner + " } }"
+    return "{ revision { " + "tag { latest { " * inner + "ref" + " } }" * inner + " } }"
 
 
 def aliased(number: int) -> str:
@@ -163,10 +163,10 @@ def of_revision(parts: Iterable[str]) -> str:
     return f"{{ revision {{ {' '.join(parts)} }} }}"
 
 
-FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ series {{ name }} }}" for n in range(120))
+FRAGMENTS = " ".join(f"fragment F{n} on Revision {{ tag {{ name }} }}" for n in range(120))
 WORST = {
-    "equal objects": of_revision(["series { name }"] * 390),
-    "objects that differ below": of_revision(f"series {{ a{n}: name }}" for n in range(190)),
+    "equal objects": of_revision(["tag { name }"] * 390),
+    "objects that differ below": of_revision(f"tag {{ a{n}: name }}" for n in range(190)),
     "fragments of equal fields": of_revision(f"...F{n}" for n in range(120)) + FRAGMENTS,
     "unknown fields": of_revision(f"tga{n}" for n in range(900)),
     "variables": f"query({' '.join(f'$v{n}: Int' for n in range(390))}) {{ __typename }}",

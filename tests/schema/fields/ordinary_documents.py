@@ -30,7 +30,7 @@ ORDINARY: dict[str, str] = {
     "a page of packages": """
         query($ref: String!) { revision(ref: $ref) { packages(first: 100) {
           totalCount pageInfo { hasNextPage endCursor }
-          nodes { name versions targets stackNames numSpecs totalSize } } } }""",
+          nodes { name versions compilers targets stackNames numSpecs totalSize } } } }""",
     "packages with their specs": """
         { revision { packages(first: 50) { nodes { name
           specs(first: 20) { totalCount nodes { hash version compiler target variants size } }

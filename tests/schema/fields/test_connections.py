@@ -59,9 +59,10 @@ LISTINGS = {
     "changed packages": Listing(f"{COMPARED} > packages", "", "", "name"),
     "changed specs": Listing(f"{COMPARED} > specs", "filter: $filter", "$filter: SpecFilter"),
     "added specs": Listing(f"{COMPARED} > specs", "kinds: [ADDED]", ""),
-    "causes": Listing(f"{COMPARED} > causes", "", "", "title"),
+    "causes": Listing(f"{COMPARED} > causes", "", "", "id"),
     "coverage": Listing(f"{COMPARED} > coverage", "by: []", "", "packageName"),
     "packages of the catalog": Listing("packages", "", "", "name"),
+    "revisions with hashes": Listing("revisionsHolding", "hashes: []", "", "id"),
     "dependents": Listing(f"{SPEC} > dependents", "transitive: true", ""),
 }
 

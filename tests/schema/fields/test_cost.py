@@ -150,7 +150,9 @@ REFUSED = {
     % "packages(first: 1000) { nodes { specs(first: 1000) { nodes { hash } } } }",
     "dependencies of dependencies": REVISION
     % "specs { nodes { dependencies { nodes { spec { dependencies { nodes { name } } } } } } }",
-    "effects of many commits": times(3, 'commit(oid: "a") { effects { totalCount } }').join("{}"),
+    "what many hashes have in common": "{ "
+    + times(7, 'revisionsHolding(hashes: ["a"]) { totalCount }')
+    + " }",
 }
 
 
@@ -220,7 +222,7 @@ LIGHT: dict[str, tuple[str, bool]] = {
     "a query about dependencies": (REVISION % 'specs(matching: "a ^b") { totalCount }', False),
     "notes": (COMPARE % "releaseNotes", False),
     "many facets": (REVISION % (FACETS % times(20, "stacks { value }")), False),
-    "a long text": (REVISION % "tagName" + " " * 9_000, True),
+    "a long text": (REVISION % "tag" + " " * 9_000, True),
 }
 
 

@@ -15,6 +15,7 @@ from tests.schema.model_histories import (
     HASHES,
     HISTORY_OF_HASH,
     HISTORY_OF_PACKAGE,
+    HOLDING,
     LINES,
     ONE_PACKAGE,
     SERIES,
@@ -27,6 +28,14 @@ from tests.schema.model_histories import (
 from tests.schema.worlds import shown
 
 
+def assert_holding(history: History, hashes: list[str], series: str | None = None) -> None:
+    """Assert which revisions contain all of some hashes."""
+    holding = history.world.data(HOLDING, hashes=hashes, series=series)["revisionsHolding"]
+    holding_ones = history.past.holding(hashes, series)
+    nodes = [{"tagName": one.tag, "digest": one.digest} for one in holding_ones]
+    assert holding == {"totalCount": len(nodes), "nodes": nodes}
+
+
 def test_histories_of_hashes(history: History) -> None:
     """Each with its spans in all series."""
     for text in {spec.hash for state in history.world.states for spec in state.specs}:
@@ -35,14 +44,17 @@ def test_histories_of_hashes(history: History) -> None:
 
 
 def test_histories_of_series(history: History) -> None:
-    """Their growth, and each package."""
+    """Their growth, each package, and the revisions that contain some hashes."""
     specs = [spec for state in history.world.states for spec in state.specs]
+    hashes = sorted({spec.hash for spec in specs})
     for series in history.past.history.series_names:
         points = history.world.data(GROWTH, series=series)["series"]["growth"]
         assert points == growth_json(history.past, series)
         for name in {spec.name for spec in specs} | {"nope"}:
             answer = history.world.data(HISTORY_OF_PACKAGE, series=series, name=name)["series"]
             assert answer["package"] == package_json(history.past, series, name)
+        for chosen in (hashes[:1], hashes[1:3], []):
+            assert_holding(history, chosen, series)
 
 
 # -- series
@@ -128,6 +140,13 @@ def test_invalid_hash_is_an_error(history: History, text: str) -> None:
     """Rather than null, which means that the catalog never contained it."""
     error = history.world.error(HISTORY_OF_HASH, hash=text)
     assert (error["extensions"]["code"], error["path"]) == ("BAD_USER_INPUT", ["hash"])
+
+
+def test_revisions_with_hashes_are_newest_first(history: History) -> None:
+    """Those that contain all of the hashes; none contains an unknown hash."""
+    for hashes in ([HASHES[0]], HASHES[:2], HASHES, [HASHES[0], "7" * 32], [HASHES[0]] * 3):
+        assert_holding(history, hashes)
+    assert_holding(history, HASHES[:1], "nope")
 
 
 # -- packages of the catalog

@@ -48,6 +48,7 @@ def test_all_fields(world: World) -> None:
     for node, cause in zip(series["causes"]["nodes"], expected, strict=True):
         assert node == shown(cause, "num_revisions num_specs num_involved size") | {
             "packageName": cause.package,
+            "package": {"name": cause.package},
             "causeKind": cause.kind and cause.kind.name,
             "points": [
                 shown(point, "num_specs num_involved")

@@ -152,6 +152,16 @@ def test_twins(twice: World) -> None:
         assert groups[ours] == others
         assert node["version"] == "1.0"
         assert node["causes"]["nodes"]
+    group = (
+        "query($id: ID!) { node(id: $id) { ... on TwinGroup { name specs { nodes { hash } } } } }"
+    )
+    scoped = 'twins(package: "png") { nodes { id name specs { nodes { hash } } } }'
+    (png,) = twice.data(f'{{ revision(ref: "twice") {{ {scoped} }} }}')["revision"]["twins"][
+        "nodes"
+    ]
+    for node in (*nodes, png):
+        again = twice.data(group, id=node["id"])["node"]
+        assert again == {name: node[name] for name in ("name", "specs")}
     causes = first["causes"]["nodes"]
     assert {(cause["kind"], cause["packageName"]) for cause in causes} == {("VERSION", "zlib")}
     assert sum(cause["numSpecs"] for cause in causes) == 2
@@ -161,3 +171,9 @@ def test_twins(twice: World) -> None:
             assert (spec["kind"], spec["reason"]) == ("ADDED", "REBUILT")
             assert spec["hash"] in groups[spec["counterpart"]["hash"]]
             assert spec["path"][-1]["name"] == "zlib"
+            query = "query($id: ID!) { node(id: $id) { ... on SpecChange { hash reason } } }"
+            again = twice.data(query, id=spec["id"])["node"]
+            assert again == {name: spec[name] for name in ("hash", "reason")}
+        query = "query($id: ID!) { node(id: $id) { ... on Cause { title numSpecs } } }"
+        node = twice.data(query, id=cause["id"])["node"]
+        assert node == {name: cause[name] for name in ("title", "numSpecs")}

@@ -32,14 +32,14 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     data = world.data(
         """query($ref: String!) { revision(ref: $ref) {
           numStacks stacks { name } growthPoint { numStacks }
-          packages { nodes { stackNames stackCounts { value numSpecs } } }
-          specs { nodes { stackNames } }
+          packages { nodes { stackNames stacks { name } stackCounts { value numSpecs } } }
+          specs { nodes { stackNames stacks { name } } }
         } }""",
         ref=tag,
     )["revision"]
     names = NAMES[tag]
     number = None if names is None else len({*names} - {ROOT_STACK})
-    own: dict[str, object] = {"stackNames": names}
+    own = {"stackNames": names, "stacks": objects(names)}
     nodes = [] if tag == "empty" else [own]
     counts = None if names is None else [{"value": name, "numSpecs": 1} for name in names]
     assert data == {

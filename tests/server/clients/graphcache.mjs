@@ -21,9 +21,9 @@ const QUERY = gql`
     compare(base: $ref, head: "develop") {
       id
       summary { numSpecsAdded }
-      packages(first: 5) { nodes { name mainCause { title facts { path } } } }
+      packages(first: 5) { nodes { id name mainCause { id title facts { path } } } }
       coverage(by: [TARGET], first: 5) { nodes { packageName values } }
-      causes(first: 2) { nodes { title commits(first: 2) { nodes { commit { id oid } } } } }
+      causes(first: 2) { nodes { id commits(first: 2) { nodes { id commit { id oid } } } } }
     }
   }
 `;

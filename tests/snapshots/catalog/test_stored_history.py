@@ -134,6 +134,10 @@ def test_prefixes_of_hashes(catalog: Catalog) -> None:
     for text in ("", "A", "/abc", "é", "0", "a" * 33):
         with pytest.raises(InvalidArgument, match="is not a prefix of a hash"):
             library.history_queries.hash_history(history, text)
+    # A prefix is not treated as a hash that no revision has.
+    for text in ("", "abc", "A" * 32, "a" * 33, "é" * 32):
+        with pytest.raises(InvalidArgument, match="is not a hash, which is 32 characters"):
+            library.history_queries.holding(history, [hash_of("a"), text])
 
 
 # -- filling

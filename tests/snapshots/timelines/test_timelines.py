@@ -25,7 +25,7 @@ from snapshots.timelines.growth import (
     with_returned,
 )
 from snapshots.timelines.packages import package_timeline
-from snapshots.timelines.spans import hash_histories, last_span
+from snapshots.timelines.spans import hash_histories, holding, last_span
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.histories import HistoryQueries
 from tests.snapshots.factories import NAMES, a_spec, hash_of
@@ -50,6 +50,11 @@ def test_hashes_and_packages(past: HistoryQueries, seed: int) -> None:
         assert histories == {
             text: history_of_hash for text, history_of_hash in expected.items() if history_of_hash
         }
+        some = random.sample(HASHES, random.randrange(4))
+        those = [histories[text] for text in some if text in histories]
+        for series in [None, *walk.history.series_names, "nowhere"]:
+            holders = holding(those, walk.history, series) if len(those) == len(some) else []
+            assert holders == walk.holding(some, series)
         for series in [*walk.history.series_names, "nowhere"]:
             for name in NAMES:
                 timeline = package_timeline(mixed, name, series, walk.history)

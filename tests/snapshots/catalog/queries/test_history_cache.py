@@ -46,6 +46,7 @@ CALLS: list[Asked] = [
     (HistoryQueries.all_packages, ()),
     (HistoryQueries.package_causes, ("develop", frozenset({("hdf5", REPLACING)}))),
     GROWTH,
+    (HistoryQueries.holding, (frozenset({HASH}), "develop")),
 ]
 
 
