@@ -5,7 +5,10 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from graphql import GraphQLError
 
+from schema import errors
+from snapshots.errors import CachelogError
 from snapshots.frames.frame import Frame
 from tests.schema.default_api import api
 from tests.schema.worlds import World, opened, plain
@@ -27,6 +30,17 @@ def test_unknown_ref_is_null_with_an_error(world: World, ref: str, code: str, me
     assert error["path"] == ["revision"]
     assert error["locations"] == [{"line": 1, "column": 23}]
     assert message in error["message"]
+
+
+def test_nearest_names_are_in_the_extensions(world: World) -> None:
+    """Beside the text that was looked up, for refs and packages."""
+    packages = world.data("{ revision { packages(first: 9) { nodes { name } } } }")["revision"]
+    name = max((node["name"] for node in packages["packages"]["nodes"]), key=len)
+    query = f'{{ revision {{ specs(matching: "{name}x") {{ totalCount }} }} }}'
+    extensions = world.error(query)["extensions"]
+    assert (extensions["sought"], extensions["nearest"][0]) == (f"{name}x", name)
+    ref = world.error('{ revision(ref: "develo") { id } }')["extensions"]
+    assert (ref["sought"], ref["nearest"][0]) == ("develo", "develop")
 
 
 def test_prefix_of_two_digests_is_ambiguous(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +130,16 @@ def test_unexpected_error_is_masked(
     assert error["extensions"]["id"] in record.getMessage()
     assert record.exc_info is not None
     assert "the secret of the house" in str(record.exc_info[1])
+
+
+def test_new_errors_of_the_domain_are_shown() -> None:
+    """An error class without a code of its own is a client error, and is not masked."""
+
+    class Later(CachelogError):
+        pass
+
+    shown = errors.formatted(GraphQLError("x", original_error=Later("a new situation")))
+    assert shown["extensions"] == {"code": "BAD_USER_INPUT"}
 
 
 FAILING = {

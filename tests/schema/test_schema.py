@@ -112,3 +112,16 @@ def test_everything_is_described() -> None:
         assert description, f"{place} has no description"
         assert description == description.strip(), place
         assert description[0].isalnum() or description[0] == "`", f"{place}: {description}"
+
+
+def test_nothing_is_deprecated() -> None:
+    """There are no deprecated fields, values or arguments."""
+    assert "@deprecated" not in api.sdl()
+
+
+def test_no_two_types_are_the_same() -> None:
+    """Two objects with equal fields would be one type; connections differ by what they list."""
+    shapes: dict[tuple[tuple[str, str], ...], str] = {}
+    for kind in OBJECTS:
+        shape = tuple(sorted((name, str(field.type)) for name, field in kind.fields.items()))
+        assert shapes.setdefault(shape, kind.name) == kind.name

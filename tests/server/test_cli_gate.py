@@ -236,6 +236,19 @@ def test_broken_rules_prevent_publication(tmp_path: Path, rules: Path) -> None:
     assert len(history_of(tmp_path / "catalog").revisions) == 2
 
 
+def test_invalid_rules_prevent_the_import(tmp_path: Path, rules: Path) -> None:
+    """The file is rejected before anything is imported; a rule that does not apply, by its line."""
+    rules.write_text("[[rule]]\nname = 'a'\n", "utf-8")
+    error = fail("import", tmp_path / "none", "--gate", rules, catalog=tmp_path / "catalog")
+    assert f"{rules}, line 1: the rule asks for nothing" in error
+    assert "none" not in error.replace(str(rules), "")
+    rules.write_text("[[rule]]\nname = 'a'\nforbid = 'spec-removed'\nstack = 'x'", "utf-8")
+    assert import_pages(tmp_path, rules, "app").code == 0
+    result = import_pages(tmp_path, rules, "hdf5")
+    assert result.code == 1
+    assert f"{rules}, line 1, stack: rule 'a': neither revision has 'x'" in result.err
+
+
 SPECS = [a_spec("a", name="app"), a_spec("b", name="hdf5"), a_spec("c", name="zstd")]
 
 

@@ -11,8 +11,8 @@ import pytest
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.history import History
-from tests.server.commands import cachelog, succeed
-from tests.server.pages.page_reader import shown
+from tests.server.commands import cachelog, fail, succeed
+from tests.server.pages.page_reader import data_of, shown
 from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day
 
@@ -76,6 +76,34 @@ def test_a_digest_alone_means_the_newest_revision(folder: Path, history: History
     others = named["revision"]["alsoPublishedAs"]["nodes"]
     assert {other["ref"] for other in others} == {dated.ref, first.ref}
     assert "also published" not in cachelog("notes", middle.ref, first.ref, catalog=folder).err
+
+
+def test_a_removed_revision_is_not_another_one(tmp_path: Path) -> None:
+    """Its ref remains an error, although an earlier revision has the same content."""
+    states = (a_snapshot(specs, "develop", day(n)) for n, specs in enumerate((A, B, A)))
+    *_, returned = (each.revision for each in Catalog(str(tmp_path)).publish(states))
+    succeed("remove", returned.ref, catalog=tmp_path)
+    error = fail("show", returned.ref, catalog=tmp_path)
+    assert f"no revision '{returned.ref}': it was removed or pruned" in error
+    assert f"nearest: develop@{day(0):%Y-%m-%d}." in error
+
+
+def test_revisions_of_the_api(client: httpx.Client, history: History) -> None:
+    """A ref leads to the revision that the list of revisions has."""
+    fields = "ref tagName digest takenAt"
+    listed = data_of(client, f"{{ revisions(first: 9) {{ nodes {{ {fields} }} }} }}")
+    nodes = listed["revisions"]["nodes"]
+    assert [node["ref"] for node in nodes] == [revision.ref for revision in history.revisions]
+    query = f"query($ref: String!) {{ revision(ref: $ref) {{ {fields} }} }}"
+    for node in nodes:
+        assert data_of(client, query, ref=node["ref"])["revision"] == node
+    first = history.of_tag("develop")[-1]
+    query = """query($ref: String!) {
+        revision(ref: $ref) { alsoPublishedAs(first: 9) { nodes { ref } } } }"""
+    others = data_of(client, query, ref=first.ref)["revision"]["alsoPublishedAs"]
+    assert [node["ref"] for node in others["nodes"]] == [
+        revision.ref for revision in history.others_of(first)
+    ]
 
 
 def test_permanent_links_of_pages(client: httpx.Client, history: History) -> None:

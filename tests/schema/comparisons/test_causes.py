@@ -1,12 +1,15 @@
 """Reasons, causes, paths and coverage through GraphQL, compared with the naive model."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
+from snapshots.changes.causes import Causes
 from snapshots.changes.explanation import Explanation
-from tests.model.builds import Build, Need, state_of
+from tests.model.builds import Build, Need, as_pages_tell, state_of
 from tests.model.cells import coverage
 from tests.model.changes import added_reasons, counterparts, removed_reasons
 from tests.model.states import State
@@ -110,6 +113,25 @@ def test_each_changed_hash_is_explained(answer: Any) -> None:
         assert path[-1]["name"] in change["mainCause"]["title"]
 
 
+def test_main_cause_of_a_package(world: World, answer: Any) -> None:
+    """That of most of its specs that replaced others; null if none did."""
+    counts: dict[str, Counter[str]] = {}
+    for change in answer["specs"]["nodes"]:
+        if change["kind"] == "ADDED" and change["mainCause"]:
+            name = change["path"][0]["name"]
+            counts.setdefault(name, Counter())[change["mainCause"]["title"]] += 1
+    text = """{ compare(base: "develop~1", head: "develop") {
+      packages { nodes { name mainCause { title } } } } }"""
+    nodes = world.data(text)["compare"]["packages"]["nodes"]
+    assert {node["name"] for node in nodes} > counts.keys()
+    for node in nodes:
+        of_package = counts.get(node["name"])
+        if of_package is None:
+            assert node["mainCause"] is None
+        else:
+            assert of_package[node["mainCause"]["title"]] == max(of_package.values())
+
+
 def test_coverage(answer: Any) -> None:
     """Lost and gained cells in order, with the specs nearest to a lost one."""
     cells = coverage(BASE, HEAD, [name.lower() for name in BY])
@@ -141,6 +163,18 @@ def test_cause_is_identified_by_its_facts(world: World, answer: Any) -> None:
         assert world.data(query, **facts | {"before": "x"})["compare"]["cause"] is None
 
 
+def test_counts_add_up(answer: Any) -> None:
+    """Kinds of causes count each spec with a counterpart once, reasons each changed hash."""
+    causes, summary = answer["causes"]["nodes"], answer["summary"]
+    for kind in answer["causeKinds"]:
+        of_kind = [cause["numSpecs"] for cause in causes if cause["kind"] == kind["kind"]]
+        assert (kind["numCauses"], kind["numSpecs"]) == (len(of_kind), sum(of_kind))
+    rebuilt = summary["numSpecsRebuilt"] + summary["numSpecsReplaced"]
+    assert sum(kind["numSpecs"] for kind in answer["causeKinds"]) == rebuilt > 0
+    reasons = Counter(node["reason"] for node in answer["specs"]["nodes"])
+    assert {reason["reason"]: reason["numSpecs"] for reason in answer["reasons"]} == dict(reasons)
+
+
 def test_lists_can_be_filtered(world: World, answer: Any) -> None:
     """Causes by kind and package, specs by reason, cells by kind and text."""
     narrowed = world.data("""{ compare(base: "develop~1", head: "develop") {
@@ -159,6 +193,25 @@ def test_lists_can_be_filtered(world: World, answer: Any) -> None:
         if node["reason"] in ("REBUILT", "PACKAGE_GONE")
     ]
     assert narrowed["coverage"]["nodes"] == [{"kind": "GAINED", "packageName": "new", "values": []}]
+
+
+def test_causes_can_be_ordered(world: World, answer: Any) -> None:
+    """By the specs that they explain or reach, and by package; ties are in the default order."""
+    nodes = answer["causes"]["nodes"]
+    orders = {
+        "NUM_SPECS": lambda cause: cause["numSpecs"],
+        "NUM_INVOLVED": lambda cause: cause["numInvolved"],
+        "PACKAGE": lambda cause: cause["packageName"] or "",
+    }
+    for field, value in orders.items():
+        for direction in ("ASC", "DESC"):
+            ordered = world.data(
+                f"""{{ compare(base: "develop~1", head: "develop") {{
+                  causes(first: 1000, orderBy: {{field: {field}, direction: {direction}}}) {{
+                    nodes {{ id }} }} }} }}"""
+            )["compare"]["causes"]["nodes"]
+            expected = sorted(nodes, key=value, reverse=direction == "DESC")
+            assert [cause["id"] for cause in ordered] == [cause["id"] for cause in expected]
 
 
 def test_number_of_dimensions_is_limited(world: World) -> None:
@@ -188,3 +241,26 @@ def test_answers_by_refs_of_revisions_are_permanent(
     assert world.is_permanent(query) is is_permanent
     digest = world.catalog.history.resolve("develop").digest
     assert not world.is_permanent(query.replace(head, digest)), "another revision may have it"
+
+
+def test_sources_without_dependencies(tmp_path: Path) -> None:
+    """Causes are UNKNOWN, and the reason is stated."""
+    world = published(tmp_path, as_pages_tell(BASE), as_pages_tell(HEAD))
+    answer = world.data(questions.CAUSES, base="develop~1", head="develop", by=BY)["compare"]
+    unknown = [node for node in answer["causes"]["nodes"] if node["kind"] == "UNKNOWN"]
+    assert unknown
+    assert all("dependencies" in unexplained["whyUnknown"] for unexplained in [*unknown, answer])
+
+
+def test_specs_of_a_cause_are_computed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all specs with the cause, and only if a field needs them."""
+    rows_of = create_autospec(Causes.rows_of, side_effect=Causes.rows_of)
+    monkeypatch.setattr(Causes, "rows_of", rows_of)
+    text = (
+        '{ compare(base: "develop~1", head: "develop") { specs { nodes { mainCause { %s } } } } }'
+    )
+    world.data(text % "title kind numSpecs facts { path }")
+    assert not rows_of.called
+    specs = world.data(text % "id packageNames")["compare"]["specs"]["nodes"]
+    ids = {spec["mainCause"]["id"] for spec in specs if spec["mainCause"]}
+    assert rows_of.call_count == len(ids) < len(specs)

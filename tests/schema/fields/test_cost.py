@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 from graphql import (
+    ObjectValueNode,
     get_introspection_query,
+    get_nullable_type,
+    is_list_type,
     parse,
+    validate,
+    value_from_ast_untyped,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +23,8 @@ from schema.api import API, graphql_schema
 from schema.documents.documents import Document
 from schema.documents.estimates import NOTHING, Estimate
 from schema.execution.executor import BudgetedExecutor
-from schema.fields.cost import Sizes, Work
+from schema.fields.cost import Sizes, Work, cost_of
+from schema.fields.relay import is_paged
 from schema.limits import Limits
 from tests.schema.default_api import api
 from tests.schema.fields import ordinary_documents
@@ -41,6 +47,12 @@ def estimate(text: str, name: str | None = None, /, **variables: Any) -> Estimat
     """Return the cost of a document that must be valid."""
     assert api.documents.get(text).errors == ()
     return api.cost(text, name, variables)
+
+
+def work(text: str) -> int:
+    """Return the cost of a document if everything is loaded and compared, in units."""
+    cost = estimate(text)
+    return cost.units - cost.shared_units
 
 
 SPECS = "{ revision { specs%s { nodes { hash name } } } }"
@@ -92,6 +104,38 @@ def test_equal_queries_have_equal_costs(
 
 
 FILTER = REVISION % "specs(filter: {stacks: [%s]}) { totalCount }"
+GROWING: dict[str, tuple[str, str, float]] = {
+    "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 15),
+    "facets": (
+        REVISION % (FACETS % "stacks { value }"),
+        REVISION % (FACETS % times(50, "stacks { value }")),
+        2.5,
+    ),
+    "a filter's values": (FILTER % '"a"', FILTER % ('"a" ' * 450), 2.5),
+    "a filter in each package": (
+        REVISION % "packages(first: 1000) { nodes { specs { totalCount } } }",
+        REVISION
+        % 'packages(first: 1000) { nodes { specs(filter: {stacks: ["a"]}) { totalCount }}}',
+        3,
+    ),
+    "dependencies in a query": (
+        REVISION % 'specs(matching: "a") { totalCount }',
+        REVISION % 'specs(matching: "a ^b ^c %d") { totalCount }',
+        2.5,
+    ),
+    "walks": (
+        REVISION % 'spec(hash: "a") { dependents { totalCount } }',
+        REVISION % (SPEC % times(30, "dependents(transitive: true) { totalCount }")),
+        5,
+    ),
+    "release notes": (COMPARE % "leftOut", COMPARE % "releaseNotes", 10),
+}
+
+
+@pytest.mark.parametrize(("less", "more", "factor"), GROWING.values(), ids=GROWING)
+def test_more_work_costs_more(less: str, more: str, factor: float) -> None:
+    """Aliases, nested lists, values of filters, walks and comparisons count."""
+    assert work(more) > factor * work(less)
 
 
 def test_equal_parts_cost_once() -> None:
@@ -140,6 +184,17 @@ def test_lists_are_as_long_as_the_catalog_allows(
     assert api.cost(text, None, {}, many).units == api.cost(text, None, {}, few).units + more
 
 
+def test_numbers_are_those_of_the_catalog(world: World) -> None:
+    """Counted once for each state of the catalog."""
+    history = world.catalog.history
+    sizes = Sizes.of(history)
+    assert sizes.tags == len(history.tags)
+    assert sizes.revisions == len(history.revisions)
+    assert sizes.specs == max(revision.num_specs for revision in history.revisions)
+    assert Sizes.of(history) is sizes
+    assert Sizes.of(type(history)()) == Sizes(0, 0, 0, 0, 0, 0)
+
+
 SERIES = '{ series(name: "develop") { %s } }'
 ENTRIES = "entries(first: 1000) { nodes { %s } }"
 REFUSED = {
@@ -160,6 +215,31 @@ REFUSED = {
 def test_absurd_documents_are_refused(text: str) -> None:
     """Comparisons of a thousand points, a million objects, searches under many aliases."""
     assert estimate(text).units > Limits().max_cost
+
+
+def test_ids_cost_their_revisions() -> None:
+    """Each may be of another revision, up to the limit of revisions per request."""
+    specs = "query($ids: [ID!]!) { nodes(ids: $ids) { ... on Revision { specs { totalCount } } } }"
+    most = Limits().max_revisions
+    for count, loaded in ((1, 1), (3, 3), (most + 1, most), (500, most)):
+        units = estimate(specs, ids=["a"] * count).shared_units
+        assert units == (1 + loaded) * Work.LOADING.value, "those that are found, and their specs"
+
+
+def test_argument_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all spreads of its fragment: a long list costs each time, but is traversed once."""
+    read: list[Any] = []
+
+    def watched(node: Any, variables: Any) -> Any:
+        read.append(node)
+        return value_from_ast_untyped(node, variables)
+
+    monkeypatch.setattr("graphql.value_from_ast_untyped", watched)
+    spread = "...F " * 300
+    text = f"{{ revision {{ {spread} }} }} fragment F on Revision "
+    text += '{ specs(filter: {packages: ["a", "b"]}) { totalCount } }'
+    assert estimate(text).units > 300 * 500
+    assert sum(isinstance(node, ObjectValueNode) for node in read) == 1
 
 
 def test_only_the_named_operation_counts() -> None:
@@ -214,6 +294,20 @@ def test_answer_states_what_it_costs(world: World) -> None:
     assert abs(actual[2] - actual[0]) < 20, "an executor counts edges of lists differently"
 
 
+def test_comparisons_load_and_lists_state_their_work() -> None:
+    """Fields of a comparison compare, but for its sides; lists of a revision load."""
+    free = {"id", "url", "base", "head", "baseStack", "headStack", "leftOut"}
+    stored = {"unproven", "alsoPublishedAs", "mainChanges"}
+    types: Any = graphql_schema.type_map
+    for name, field in types["Comparison"].fields.items():
+        work = cost_of(field, name).work
+        assert (name in free) is (work not in (Work.COMPARING, Work.EXPLAINING)), name
+    for name, field in types["Revision"].fields.items():
+        parts = field.args or is_paged(field) or is_list_type(get_nullable_type(field.type))
+        if parts and name not in stored:
+            assert cost_of(field, name).work is not None, name
+
+
 LIGHT: dict[str, tuple[str, bool]] = {
     "a long page": (REVISION % "specs(first: 1000) { nodes { hash name version } }", True),
     "a short filter": (FILTER % '"e4s"', True),
@@ -230,6 +324,26 @@ LIGHT: dict[str, tuple[str, bool]] = {
 def test_light_documents_run_in_the_event_loop(text: str, is_light: bool) -> None:
     """Documents of low cost; what takes longer than expected is interrupted."""
     assert api.is_light(None, api.cost(text, None, None)) is is_light
+
+
+@pytest.mark.parametrize("value", [[1] * 1_000, {"x" * 9_000: 1}, "\ud800"], ids=type)
+def test_large_variables_are_not_light(value: object) -> None:
+    """For any document: they are not read in the event loop."""
+    assert not api.is_light({"a": value}, api.cost("{ revision { tagName } }", None, None))
+
+
+def test_document_is_weighed_once_its_cost_is_cached() -> None:
+    """The cost is cached for the values of the variables that it depends on."""
+    cached_api, sizes = API(), Sizes()
+    assert not cached_api.is_weighed(SIZED, None, {"n": 1}, sizes)
+    cached_api.documents.get(SIZED)
+    assert not cached_api.is_weighed(SIZED, None, {"n": 1}, sizes)
+    cached_api.cost(SIZED, None, {"n": 1}, sizes)
+    assert cached_api.is_weighed(SIZED, None, {"n": 1, "undeclared": 2}, sizes)
+    assert not cached_api.is_weighed(SIZED, None, {"n": 2}, sizes)
+    assert not cached_api.is_weighed(SIZED, None, {"n": 1}, Sizes(specs=1))
+    cached_api.documents.get("{ nope }")
+    assert cached_api.is_weighed("{ nope }", None, None, sizes)
 
 
 RULED = """query(
@@ -295,6 +409,11 @@ def test_cached_cost_equals_a_new_one(requests: list[dict[str, Any]]) -> None:
         assert kept.estimate(graphql_schema, None, variables, Sizes()) == fresh.estimate(
             graphql_schema, None, variables, Sizes()
         )
+
+
+def test_rules_document_is_valid() -> None:
+    """The document whose costs are compared."""
+    assert validate(graphql_schema, parse(RULED)) == []
 
 
 FULL = (

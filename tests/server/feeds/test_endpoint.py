@@ -21,10 +21,15 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
 from snapshots.demo import develop_history, history
+from snapshots.recipes.commits import Commit, Recipes, RecipesOrigin
 from tests.server.pages.recipes import REPOSITORY, import_recipes
+from tests.snapshots.changes.graphs import node
+from tests.snapshots.factories import a_snapshot, day
 from tests.snapshots.notes.atom.feed_readers import read_feed
 
-SERIES, RELEASES = (f"/feeds/{name}.atom" for name in ("develop-DATE", "vX.Y.Z"))
+SERIES, DEVELOP, RELEASES = (
+    f"/feeds/{name}.atom" for name in ("develop-DATE", "develop", "vX.Y.Z")
+)
 SMALL = list(history(revisions=4, packages=4, specs=20))
 
 
@@ -218,3 +223,37 @@ def test_commits_imported_later_update_entries(tmp_path: Path) -> None:
     recorded = catalog.recipes.recorded_at
     revisions = catalog.history.of_series("develop")
     assert moments[0] < moments[1] == max(filter(None, map(recorded, revisions)))
+
+
+@pytest.mark.parametrize(
+    ("package", "cause"),
+    [
+        ("lib", "lib: fix an argument (spack-packages#12)"),
+        ("app", "lib: fix an argument (spack-packages#12)"),
+    ],
+)
+def test_feed_of_a_package_names_the_cause(tmp_path: Path, package: str, cause: str) -> None:
+    """By the pull request, if one commit changed the recipe."""
+    before, after = (
+        [
+            node(f"lib:{n}", package_hash=n * 32),
+            node(f"app:{n}", f"lib:{n}"),
+        ]
+        for n in "ab"
+    )
+    catalog = Catalog(str(tmp_path))
+    catalog.publish([a_snapshot(before, "develop", day(0)), a_snapshot(after, "develop", day(1))])
+    commits = [
+        Commit("a" * 40, (), day(0), "lib: something before (#11)", ("lib",)),
+        Commit("b" * 40, ("a" * 40,), day(1), "lib: fix an argument (#12)", ("lib",)),
+    ]
+    newest, oldest = catalog.history.revisions
+    recipes = {
+        revision: Recipes(REPOSITORY, commit.oid, RecipesOrigin.GIVEN)
+        for revision, commit in zip((oldest, newest), commits, strict=True)
+    }
+    catalog.recipes.keep(recipes, {recipes[newest].source: commits})
+    feed = read_feed(FeedsOf(tmp_path).get(f"/feeds/develop/{package}.atom").content)
+    assert feed.entries[0].title.startswith(f"{package}: ")
+    assert f" because of {cause}, in develop of " in feed.entries[0].title
+    assert feed.entries[0].summary.endswith(f" Because of {cause}: 1 spec.")

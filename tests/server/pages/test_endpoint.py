@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock, create_autospec
+from unittest.mock import AsyncMock, Mock, create_autospec
 from urllib.parse import unquote, urljoin
 
 import httpx
 import pytest
 from msgspec.structs import replace
 from starlette.routing import compile_path
+from starlette.types import Scope
 
 from server.app import create_app
 from server.graphql.execution import Execution
@@ -28,6 +29,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.changes.explanation import Explanation, explain
 from snapshots.demo import history
 from tests.schema import questions
+from tests.server.exchanges import scope
 from tests.server.pages.page_reader import Shown, data_of, shown
 from tests.server.servers import PATIENCE, application, serving_app, until
 
@@ -296,3 +298,36 @@ def test_unknown_names_lead_on(
     assert unquote(address).rpartition("/")[2] in page.text()
     assert page.links()[link] == str(client.base_url.join(target))
     assert all("/a" in link for link in page.links(".candidates a").values())
+
+
+def scope_of(query: str = "", path: str = "/r/develop") -> Scope:
+    """Return the ASGI scope of a browser's request."""
+    accept = (b"accept", b"text/html")
+    query_string = query.encode()
+    return scope(path, raw_path=path.encode(), query_string=query_string, headers=[accept])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/r/develop"),
+        ("POST", "/check"),
+        ("GET", "/feeds/develop.atom"),
+        ("POST", "/graphql"),
+    ],
+)
+def test_disconnected_client_is_sent_nothing(
+    small: str, method: str, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log has a status."""
+    send = AsyncMock()
+
+    async def answer() -> None:
+        app = create_app(Settings(catalog=small))
+        request = {**scope_of(path=path), "method": method}
+        async with app.router.lifespan_context(app):
+            await app(request, AsyncMock(return_value={"type": "http.disconnect"}), send)
+
+    asyncio.run(answer())
+    send.assert_not_called()
+    assert f"{method} {path} 499 0B" in capsys.readouterr().err

@@ -107,6 +107,7 @@ PETSC = a_spec("a5", name="petsc", version="3.22", stacks=("e4s",), variants=("+
 GONE = a_spec("a6", name="gone", version="3.0", stacks=("e4s",))
 ZLIB = a_spec("a7", name="zlib-ng", version="2.2", stacks=("e4s", "ml-arm"), variants=("+opt",))
 OLD_ZLIB = a_spec("a8", name="zlib-ng", version="2.1", stacks=("e4s", "ml-arm"), variants=("+opt",))
+EVER = [HDF5, HDF5_OF_V1, TORCH, NUMPY, PETSC, GONE, ZLIB, OLD_ZLIB]
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +138,9 @@ LEADS_TO = {
     # packages, and those that are gone
     "hdf5": "/packages/hdf5",
     " hdf5 ": "/packages/hdf5",
+    "petsc": "/packages/petsc",
+    "zlib-ng": "/packages/zlib-ng",
+    "py-numpy": "/packages/py-numpy",
     "py-torch": "/packages/py-torch",
     "gone": "/packages/gone",
     # series, tags, and other refs
@@ -144,21 +148,29 @@ LEADS_TO = {
     "vX.Y.Z": "/series/vX.Y.Z",
     "e4s-DATE": "/series/e4s-DATE",
     "v1.0": "/r/v1.0",
+    "v1.1": "/r/v1.1",
     "e4s-2025-01-06": "/r/e4s-2025-01-06",
     "develop~1": "/r/develop@2025-01-12",
+    "develop~2": "/r/develop@2025-01-05",
+    "develop@2025-01-05": "/r/develop@2025-01-05",
     "e4s-DATE~1": "/r/e4s-2025-01-05@2025-01-05",
     "develop@1 week ago": "/r/develop@2025-01-12",
     # stacks, and those that are gone; targets and their families
     "e4s": "/r/develop/stacks/e4s",
+    "ml-arm": "/r/develop/stacks/ml-arm",
     "ml": "/r/develop@2025-01-12.",
     "neoverse_v2": "/r/develop?targets=neoverse_v2",
     "x86_64_v3": "/r/develop?targets=x86_64_v3",
     "aarch64": "/r/develop?targets=aarch64",
+    "x86_64": "/r/develop?targets=x86_64",
     # hashes and their prefixes
+    HDF5.hash: f"/hash/{HDF5.hash}",
+    f"/{HDF5.hash}": f"/hash/{HDF5.hash}",
     HDF5.hash[:8].upper(): f"/hash/{HDF5.hash}",
     f"/{GONE.hash[:9]}": f"/hash/{GONE.hash}",
     TORCH.hash[:7]: f"/hash/{TORCH.hash}",
     # commits and pull requests
+    COMMIT: f"/commits/{COMMIT}",
     COMMIT[:9]: f"/commits/{COMMIT}",
     "#1": f"/commits/{COMMIT}",
     "spack-packages#1": f"/commits/{COMMIT}",
@@ -169,29 +181,45 @@ LEADS_TO = {
 ANSWERS = {
     # queries that specs match
     "hdf5@1.14.6": "1 spec matches hdf5@1.14.6",
+    "hdf5+mpi": "1 spec matches hdf5+mpi",
     "target=neoverse_v2": "1 spec matches",
+    "@2:": "3 specs match",
     "*": "4 specs match",
     # what is nearest, which one fact differs, and until when it was there
     "hdf5+mpi target=m1": "hdf5+mpi for m1: never built; x86_64_v3 in e4s has it (1.14.6).",
+    "hdf5~mpi": "hdf5~mpi: never built; +mpi for x86_64_v3 in e4s has it (1.14.6).",
     "hdf5@1.12": "hdf5@1.12: in v1.1; 1.14.6 for x86_64_v3 in e4s has it.",
     "hdf5@1.10": "hdf5@1.10: never built; 1.14.6 for x86_64_v3 in e4s has it.",
+    "hdf5@1.10 target=m1": "hdf5@1.10 for m1: never built.",
     "hdf5 target=x86_64": "hdf5 for x86_64: not for exactly this target; x86_64_v3 in e4s has it",
     "zlib-ng@2.1": "zlib-ng@2.1: in develop until 2025-01-12; 2.2 for x86_64_v3",
+    "petsc+cuda": "petsc+cuda: never built; ~cuda for x86_64_v3 in e4s has it (3.22).",
+    "petsc os=rhel8": "petsc os=rhel8: never built; ubuntu22.04 for x86_64_v3 in e4s has it",
     "py-torch+cuda": "py-torch+cuda: never built; ~cuda for neoverse_v1 in ml until 2025-01-12.",
     "py-torch target=aarch64": "not for exactly this target; neoverse_v1 in ml until 2025-01-12.",
+    "py-torch@2.5": "py-torch@2.5: in develop until 2025-01-12.",
     "gone@3:": "gone@3:: in develop until 2025-01-05.",
     # parts of names and typos
     "py": "1 package with this in its name",
+    "zlib": "1 package with this in its name",
     "HDF5": "1 package with this in its name",
+    "hdf6": "Is it one of these? hdf5",
     "petcs": "Is it one of these? petsc",
     "torch": "py-torch removed since develop",
     # what is in no revision, and invalid queries
     "nowhere": "No package 'nowhere'",
     "#12345": "The query is invalid at this position",
+    "1234567": "No package '1234567'",
     "hdf5@": "Unexpected end, a version is missing.",
+    "<b>": "Unexpected '<'",
     f"/{hash_of('nowhere')}": "See in which revisions",
 }
 """The sentence on the page of what is searched."""
+
+
+def test_search_leads_to_pages_or_sentences() -> None:
+    """Sixty inputs of each kind."""
+    assert len(LEADS_TO) + len(ANSWERS) >= 60
 
 
 @pytest.mark.parametrize(("text", "path"), LEADS_TO.items())
