@@ -9,6 +9,8 @@ from random import Random
 from shutil import copytree
 from typing import Any
 
+import yaml
+
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.contents import Content
 from snapshots.errors import CachelogError
@@ -157,7 +159,7 @@ def _page(random: Random, _: Path) -> None:
 
 def _page_of_values(random: Random, _: Path) -> None:
     details = json.loads(page("zlib", "a", "b").split(b"spec_details: ")[1].split(b"\n")[0])
-    details[0] |= {"tarball": "https://example.org/a.spack", "size": 17}
+    details[0] |= {"tarball": "https://example.org/a.spack", "size": "17"}
     values: dict[str, Any] = {
         "title": "zlib",
         "categories": ["package", "develop"],
@@ -165,7 +167,11 @@ def _page_of_values(random: Random, _: Path) -> None:
         "spec_details": details,
     }
     values = mutated_json(values, random)
-    if isinstance(values, dict):
+    if (
+        random.random() < 0.2 and json.dumps(values).count("{") < 100
+    ):  # PyYAML writes nothing deeper
+        text = yaml.safe_dump(values).encode(errors="surrogatepass")
+    elif isinstance(values, dict):
         lines = (
             str(key).encode(errors="replace") + b": " + written(value, random)
             for key, value in values.items()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -26,8 +26,6 @@ from snapshots.spack.notation import canonical_compiler, checked_variants
 from snapshots.texts import quoted
 
 # -- the page
-
-_OF_2022 = re.compile(rb"\nspec_(?:files|names):")
 
 Origin = TypeVar("Origin")
 
@@ -47,11 +45,7 @@ def parse_page(data: bytes, location: str, report: Report) -> CachePage:
     Raises SourceError. A spec that cannot be read is passed to ``report.bad``, a summary that
     contradicts the specs to ``report.warn``.
     """
-    if _OF_2022.search(data) and b"\nspec_details:" not in data:
-        reason = "has the layout of 2022 (spec_files, spec_names), which names no hashes; "
-        reason += "only pages with spec_details can be read"
-        raise SourceError(location, reason)
-    matter = front_matter.parse(data, location, _DECODERS)
+    matter = front_matter.parse(data, location, decoders=_DECODERS)
     keys = _keys(matter)
     specs = tuple(_specs(matter, keys, report))
     stated = (keys.meta or {}).get("num_specs", len(keys.spec_details))
@@ -108,7 +102,11 @@ class _Keys(msgspec.Struct):
 def _keys(matter: FrontMatter) -> _Keys:
     values = matter.values
     if "spec_details" not in values:
-        raise SourceError(matter.location, "is not a cache page: it has no spec_details")
+        reason = "is not a cache page: it has no spec_details"
+        if "spec_names" in values or "spec_files" in values:
+            reason = "has the layout of 2022 (spec_files, spec_names), which names no hashes; "
+            reason += "only pages with spec_details can be read"
+        raise SourceError(matter.location, reason)
     try:
         keys = msgspec.convert(values, _Keys)
     except msgspec.ValidationError as error:
@@ -129,6 +127,9 @@ def _tag(matter: FrontMatter, keys: _Keys) -> str | None:
 
 
 # -- the facts of a spec
+
+_SIZE = re.compile(r"[0-9]{1,16}")
+_UNKNOWN_SIZES = ("-", "", None)
 
 _texts = msgspec.json.Decoder(tuple[str, ...])
 
@@ -163,6 +164,17 @@ def _checked_stack(name: str) -> str:
     return name
 
 
+def _size(value: str | int | None) -> int | None:
+    """Return a size in bytes; None for ``-``, which represents an unknown size."""
+    if value in _UNKNOWN_SIZES:
+        return None
+    if isinstance(value, str) and _SIZE.fullmatch(value):
+        value = int(value)
+    if isinstance(value, int) and 0 <= value <= SIZE_MAX:
+        return value
+    raise ValueError(f"{quoted(str(value))} is neither a number of bytes nor '-'")
+
+
 def _tarball(url: str | None) -> str | None:
     return names.checked_url(url) if url else None
 
@@ -178,7 +190,7 @@ class _Detail(msgspec.Struct, gc=False):
     variants: Raw
     stacks: Raw
     compiler: str | None = None
-    size: Annotated[int, msgspec.Meta(ge=0, le=SIZE_MAX)] | Literal["-", ""] | None = None
+    size: str | int | None = None
     tarball: str | None = None
 
 
@@ -193,6 +205,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "target": names.checked_word,
     "variants": _variants,
     "stacks": _stacks,
+    "size": _size,
     "tarball": _tarball,
 }
 """Each key of a spec, and the function that returns its canonical value or raises ValueError."""
@@ -227,7 +240,7 @@ def _spec(detail: Any, name: str, location: str, item_key: str) -> Spec:
             target=names.checked_word(detail.target),
             variants=_variants(bytes(detail.variants)),
             stacks=_stacks(bytes(detail.stacks)),
-            size=detail.size if isinstance(detail.size, int) else None,
+            size=_size(detail.size),
             tarball=_tarball(detail.tarball),
         )
     except ValueError:

@@ -1,10 +1,11 @@
 """Reader of files and folders of cache pages, which returns one snapshot per tag and date."""
 
+import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 
 import msgspec
 
@@ -13,7 +14,8 @@ from snapshots.errors import InvalidArgument, SourceError, TagNeeded
 from snapshots.models import PAGES, Source, Spec
 from snapshots.program import importer_name
 from snapshots.refs import check_tag, fits, is_glob, tag_date
-from snapshots.sources.inputs import read_regular, unreadable, walk
+from snapshots.sources.file_kinds import HEAD_BYTES, is_page
+from snapshots.sources.inputs import open_regular, read_regular, unreadable, walk
 from snapshots.sources.pages import cache_page
 from snapshots.sources.pages.front_matter import MAX_PAGE_BYTES
 from snapshots.sources.parts import PartExecutor, PartRead, ReadRequest, Result, State
@@ -37,7 +39,7 @@ def read(
     Raises SourceError for pages of one tag and date in several folders.
     """
     paths = list(map(Path, locations))
-    files = list(dict.fromkeys(page_files(paths, executor.report)))
+    files = list(page_files(paths, executor.report))
     location = ", ".join(map(str, paths))
     folders: defaultdict[Path, list[str]] = defaultdict(list)
     for file in files:
@@ -203,31 +205,37 @@ def _several_folders(file: Path, first: Path, state: State) -> SourceError:
 # -- the files
 
 PAGE_NAME = "specs.md"
-"""The name of every page on the website, below a folder with the name of its package."""
+"""The name of every page on the website; a damaged file with this name is still a page."""
 
 
 def page_files(paths: Sequence[Path], report: Report) -> Iterator[Path]:
     """Yield the files among the paths, and every page below the folders among them.
 
-    Raises SourceError for a path that does not exist or a folder without a page; an unreadable
-    folder is passed to ``report.bad``.
+    A file that is reached by several paths is yielded once. Raises SourceError for a path that does
+    not exist or a folder without a page; an unreadable folder is passed to ``report.bad``.
     """
+    seen: set[str] = set()
     for path in paths:
         try:
             mode = path.stat().st_mode
+            real_path = os.path.realpath(path)
         except (FileNotFoundError, ValueError):  # ValueError: the path contains a NUL
             raise SourceError(str(path), "does not exist") from None
         except OSError as error:
             raise unreadable(str(path), error) from None
-        if not S_ISDIR(mode):
-            yield path
-            continue
-        num_skipped = len(report.skipped)
-        pages = sorted(_pages_below(str(path), report))
-        if not pages and len(report.skipped) == num_skipped:
-            reason = "has no cache pages, and is not a build cache or an installation's folder"
-            raise SourceError(str(path), reason)
-        yield from pages
+        pages = [str(path)]
+        if S_ISDIR(mode):
+            num_skipped = len(report.skipped)
+            pages = sorted(_pages_below(str(path), report), key=lambda page: page.split(os.sep))  # noqa: PTH206
+            if not pages and len(report.skipped) == num_skipped:
+                reason = "has no cache pages, and is not a build cache or an installation's folder"
+                raise SourceError(str(path), reason)
+        for page in pages:
+            is_link = os.path.islink(page)  # noqa: PTH114 - pathlib is several times slower
+            real = os.path.realpath(page) if is_link else real_path + page[len(str(path)) :]
+            if real not in seen:
+                seen.add(real)
+                yield Path(page)
 
 
 def absolute(file: Path) -> Path:
@@ -238,10 +246,11 @@ def absolute(file: Path) -> Path:
         raise unreadable(str(file), error) from None
 
 
-def _pages_below(folder: str, report: Report) -> Iterator[Path]:
-    """Yield the pages below a folder, by name; they are validated only when they are read.
+def _pages_below(folder: str, report: Report) -> Iterator[str]:
+    """Yield the paths of the pages below a folder.
 
-    Links to folders are not followed, and hidden folders are ignored.
+    Pages are recognized by the beginning of a file. Links to folders are not followed; hidden files
+    and folders are ignored. Markdown files that are not pages are passed to ``report.warn``.
     """
 
     def skip(error: OSError) -> None:
@@ -249,5 +258,35 @@ def _pages_below(folder: str, report: Report) -> Iterator[Path]:
 
     for parent, folders, names in walk(folder, skip):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        if PAGE_NAME in names:
-            yield Path(parent, PAGE_NAME)
+        for name in names:
+            path = os.path.join(parent, name)  # noqa: PTH118 - pathlib is several times slower
+            if not name.startswith(".") and _is_page(path, name, report):
+                yield path
+
+
+def _is_page(path: str, name: str, report: Report) -> bool:
+    """Return whether a file is a page, by its name or, under any other name, by its content.
+
+    The content is validated only when the page is read.
+    """
+    is_markdown = name.endswith(".md") and name.lower() != "readme.md"
+    try:
+        if name == PAGE_NAME or not S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+            return is_markdown
+        file, _ = open_regular(path)
+        with file:
+            head = file.read(HEAD_BYTES)
+    except FileNotFoundError:  # a dangling link
+        return is_markdown
+    except OSError as error:
+        report.bad(unreadable(path, error))
+        return False
+    except SourceError as error:
+        report.bad(error)
+        return False
+    # A page truncated by a crash, empty or filled with zeros, must not be ignored as another file.
+    if is_page(head) or (is_markdown and (not head or b"\0" in head)):
+        return True
+    if is_markdown:
+        report.warn(f"{path}: is not a cache page, and is skipped")
+    return False

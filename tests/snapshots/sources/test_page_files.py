@@ -70,30 +70,51 @@ def test_folders_of_tags() -> None:
 
 
 def test_which_files_are_pages(write: Write, tmp_path: Path) -> None:
-    """Below a folder, pages are named specs.md; hidden folders and other files are skipped."""
+    """Hidden files, READMEs and other suffixes are skipped; linked files count once."""
     write("develop/a/specs.md", "1")
     write(".git/b/specs.md", "2")
-    write("develop/other.md", "3")
+    write("develop/.hidden.md", "3")
     (tmp_path / "README.md").write_text("# Pages\n")
+    (tmp_path / "develop" / "notes.txt").write_text("text")
     (tmp_path / "develop" / "folder.md").mkdir()
-    assert packages(snapshots(tmp_path, tmp_path / "develop")) == {"develop": ["a"]}
-    other = write("saved/page.txt", "late", title="late", tag="v1.0")
-    assert packages(snapshots(other)) == {"v1.0": ["late"]}
+    (tmp_path / "again").symlink_to(tmp_path / "develop")
+    by_tag = snapshots(tmp_path, tmp_path / "develop", tmp_path / "again" / "a" / "specs.md")
+    assert packages(by_tag) == {"develop": ["a"]}
 
 
-def test_truncated_page(write: Write, tmp_path: Path) -> None:
+def test_pages_of_any_name(write: Write, tmp_path: Path) -> None:
+    """A page is recognized by its beginning; other files next to it are skipped."""
+    for name, head in {"hdf5.txt": b"", "zlib": b"\xef\xbb\xbf", "mpich.html": b""}.items():
+        file = write(f"saved/{name}", name, title=name.partition(".")[0], tag="develop")
+        file.write_bytes(head + file.read_bytes())
+    write("saved/late.md", "late", title="late", tag="develop", sources="x" * 5_000)
+    (tmp_path / "saved" / "notes.txt").write_text("---\nnotes\n---\n")
+    (tmp_path / "saved" / "index.md").write_text("---\ntitle: All packages\nlayout: page\n---\n")
+    (tmp_path / "saved" / "about.md").write_text("# About\n")
+    (tmp_path / "saved" / "picture.png").write_bytes(bytes(range(256)))
+    os.mkfifo(tmp_path / "saved" / "pipe")
+    report = Report()
+    by_tag = snapshots(tmp_path, report=report)
+    assert packages(by_tag) == {"develop": ["hdf5", "late", "mpich", "zlib"]}
+    folder = tmp_path / "saved"
+    passed_over = [f"{folder / name}: is not a cache page" for name in ("about.md", "index.md")]
+    assert sorted(report.warnings) == [f"{path}, and is skipped" for path in passed_over]
+
+
+@pytest.mark.parametrize("name", ["specs.md", "hdf5.md", "hdf5.txt"])
+def test_truncated_page(name: str, write: Write, tmp_path: Path) -> None:
     """A truncated page ends the import: its package must not seem removed."""
     write("develop/zlib/specs.md", "1")
-    bad = write("develop/hdf5/specs.md", "2")
-    for data, reason in (
-        (bad.read_bytes()[:60], "is cut"),
-        (b"", "is empty"),
-        (bytes(100), "does not begin"),
-    ):
-        bad.write_bytes(data)
-        with pytest.raises(SourceError, match=reason) as caught:
-            snapshots(tmp_path)
-        assert caught.value.location == str(bad)
+    bad = write(f"develop/hdf5/{name}", "2")
+    bad.write_bytes(bad.read_bytes()[:60])
+    with pytest.raises(SourceError, match="is cut") as caught:
+        snapshots(tmp_path)
+    assert caught.value.location == str(bad)
+    if name != "hdf5.txt":  # which is a page by its beginning
+        for data, reason in ((b"", "is empty"), (bytes(100), "does not begin")):
+            bad.write_bytes(data)
+            with pytest.raises(SourceError, match=reason):
+                snapshots(tmp_path)
 
 
 def states(*paths: Path, tags: tuple[str, ...] = ()) -> list[tuple[str, str, list[str]]]:
@@ -156,14 +177,15 @@ def test_nothing_to_read(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opens", "closed"), [("open", "develop/b/specs.md"), ("scandir", "develop/b")]
+    ("opens", "closed"),
+    [("open", "develop/b/specs.txt"), ("stat", "develop/b/specs.txt"), ("scandir", "develop/b")],
 )
 def test_unreadable_files(
     opens: str, closed: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An unreadable file or folder is bad: its pages must not seem removed."""
     write("develop/a/specs.md", "1")
-    write("develop/b/specs.md", "2")
+    write("develop/b/specs.txt", "2")
     function = getattr(os, opens)
 
     def refuse(path: str, *more: Any, **options: Any) -> Any:
@@ -237,17 +259,17 @@ def test_another_tag(write: Write) -> None:
             snapshots(page, tags=(tag,))
 
 
-def test_pages_without_tag(write: Write) -> None:
+def test_pages_without_tag(write: Write, tmp_path: Path) -> None:
     """A page without a tag needs one, and does not get that of other pages."""
     page = write("b.md", "2", title="b")
     with pytest.raises(TagNeeded, match=r"b\.md: does not name a tag; name one with --tag"):
         snapshots(page)
     assert list(snapshots(page, tags=("v0.19.0",))) == ["v0.19.0"]
-    folder = write("develop/a/specs.md", "1").parent.parent
+    write("develop/a/specs.md", "1")
     with pytest.raises(TagNeeded):
-        snapshots(page, folder)
+        snapshots(tmp_path)
     with pytest.raises(InvalidArgument):
-        snapshots(page, folder, tags=("develop",))
+        snapshots(tmp_path, tags=("develop",))
 
 
 # -- unusual files are read in bounded time and memory, or refused
