@@ -110,8 +110,8 @@ SUMMED = Cost(weight=250)
 LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
 
 
-def _facet_counts(parts: Sequence[ImpactPart]) -> list[spec.FacetCount]:
-    return [spec.FacetCount(value=part.name, num_specs=part.num_specs) for part in parts]
+def _facet_counts(parts: Sequence[ImpactPart]) -> Any:
+    return spec.facet_counts([(part.name, part.num_specs) for part in parts])
 
 
 @gql.object_type
@@ -169,11 +169,6 @@ def _for_each(value: Callable[[Frame, int], Any]) -> Any:
     return many.for_many(values, cost=Cost(weight=10), is_fixed=True)
 
 
-def _values_of(name: str) -> Any:
-    """Declare a field that lists the values of a column among the package's specs."""
-    return _for_each(lambda frame, code: _values_in(frame, name, code))
-
-
 def _values_in(frame: Frame, name: str, code: int) -> list[str]:
     column: Column[Any] = getattr(frame, name)
     rows = frame.slice_of(code)
@@ -193,23 +188,6 @@ def _stacks(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
     frame = packages.loaded.frame
     names = [_values_in(frame, "stacks", code) for code in packages.each_code()]
     return spec.stacks_of_each(packages.loaded, names)
-
-
-def _counts_by_stack(packages: "PackageRows") -> many.Sublists | many.NullableObjects:
-    """Number of its specs in each stack, ordered by stack name; null if the source of the revision
-    does not list stacks.
-    """
-    if not states_stacks(packages.loaded.frame):
-        return many.NullableObjects([], [-1] * len(packages))
-    frame = packages.loaded.frame
-    counted = [frame.stacks.item_counts(frame.slice_of(code)) for code in packages.each_code()]
-    return many.Sublists.of(
-        counted,
-        lambda pairs: many.ColumnTable(
-            spec.FacetCount,
-            {"value": [stack for stack, _ in pairs], "num_specs": [count for _, count in pairs]},
-        ),
-    )
 
 
 def _names(packages: "PackageRows") -> list[str]:
@@ -271,7 +249,6 @@ class RevisionPackage(Node):
     """All specs of one name in a revision.
 
     - versions: The versions of its specs, newest first, in Spack's version order.
-    - compilers: The compilers of its specs.
     - targets: The microarchitectures of its specs.
     - stack_names: The names of the stacks that contain a spec of it, sorted; null if the source of
       the revision does not list stacks.
@@ -289,14 +266,10 @@ class RevisionPackage(Node):
     versions: list[str] = _for_each(
         lambda frame, code: frame.version.present(frame.slice_of(code))[::-1]
     )
-    compilers: list[str] = _values_of("compiler")
-    targets: list[str] = _values_of("target")
+    targets: list[str] = _for_each(lambda frame, code: _values_in(frame, "target", code))
     stack_names: list[str] | None = _for_each(_stack_names)
     stacks: list[spec.LazyStack] | None = many.for_many(_stacks, cost=STACKS, is_fixed=True)
     num_specs: int = _for_each(lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]))
-    stack_counts: list[spec.FacetCount] | None = many.for_many(
-        _counts_by_stack, cost=STACKS, is_fixed=True
-    )
     total_size: gql.ByteCount | None = _for_each(
         lambda frame, code: frame.size.total(frame.slice_of(code))
     )
@@ -358,9 +331,8 @@ class RevisionPackage(Node):
         rows = graph.rows_needing(np.arange(own.start, own.stop))
         counts = np.bincount(frame.package.codes[rows], minlength=len(frame.packages))
         order = np.argsort(-counts, kind="stable")[: min(first, np.count_nonzero(counts))]
-        names = [frame.packages[code] for code in order.tolist()]
-        columns = {"value": names, "num_specs": counts[order].tolist()}
-        return many.ColumnTable(spec.FacetCount, columns)  # type: ignore[return-value]
+        counted = [(frame.packages[code], int(counts[code])) for code in order.tolist()]
+        return spec.facet_counts(counted)  # type: ignore[no-any-return]
 
     @resolver(IMPACT)
     def impact(self) -> ImpactType | None:

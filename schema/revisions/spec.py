@@ -1,6 +1,7 @@
 """Specs, which are rows of a revision's frame, with their filters, orders, pages and facets."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
@@ -9,7 +10,7 @@ import strawberry
 
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import COST, Cost, field, resolver
+from schema.fields.cost import Cost, field, resolver
 from schema.node import URL, Node, key_of, node_id, node_of, page_in, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.arrays import Mask, Rows
@@ -334,16 +335,6 @@ class SpecPage(relay.ListPage[SpecType]):
         self.loaded = loaded
         self.rows = rows
         self.query = query
-        self._facets: dict[str, list[tuple[str, int]]] = {}
-
-    def facet(self, column: str) -> list[tuple[str, int]]:
-        """Count the rows by a column's values. The result is cached, for fields with several
-        aliases.
-        """
-        counted = self._facets.get(column)
-        if counted is None:
-            counted = self._facets[column] = self.loaded.frame.facet(column, self.rows)
-        return counted
 
 
 class SpecPages(many.LazyList["SpecConnection"], relay.ListPage[SpecType]):
@@ -397,6 +388,33 @@ class SpecPages(many.LazyList["SpecConnection"], relay.ListPage[SpecType]):
         return cls(loaded, shown.astype(np.int32), parts, page_at)
 
 
+class Facet(Enum):
+    """A fact by whose values specs are counted.
+
+    - PACKAGE: The package.
+    - VERSION: The version.
+    - COMPILER: The compiler, as name@version.
+    - OPERATING_SYSTEM: The operating system.
+    - PLATFORM: The platform.
+    - TARGET: The microarchitecture.
+    - STACK: The stacks; a spec counts in each of its stacks.
+    """
+
+    PACKAGE = "package"
+    VERSION = "version"
+    COMPILER = "compiler"
+    OPERATING_SYSTEM = "operating_system"
+    PLATFORM = "platform"
+    TARGET = "target"
+    STACK = "stacks"
+
+
+gql.describe_enum(Facet)
+
+FACET_DEFAULT = 100
+"""Default number of values of a facet."""
+
+
 @gql.object_type
 class FacetCount:
     """The number of specs with a value.
@@ -409,42 +427,10 @@ class FacetCount:
     num_specs: int
 
 
-def facet(column: str, what: str, values: int | str) -> Any:
-    """Declare the counts of a column's values; ``values`` is the number of values, or
-    what it is in ``Sizes``.
-    """
-
-    def counts(self: Any) -> Sequence[FacetCount]:
-        page: SpecPage = self.page
-        counted = page.facet(column)
-        return many.ColumnTable(
-            FacetCount,
-            {
-                "value": [value for value, _ in counted],
-                "num_specs": [num_specs for _, num_specs in counted],
-            },
-        )
-
-    return strawberry.field(
-        resolver=counts,
-        description=f"{what}, with the number of specs of each, the most frequent first.",
-        metadata={COST: Cost(weight=1_000, items=values)},
-    )
-
-
-@gql.object_type
-class Facets:
-    """The values that the specs of a connection have, counted over all pages."""
-
-    page: strawberry.Private[SpecPage]
-
-    packages: list[FacetCount] = facet("package", "Packages", "packages")
-    versions: list[FacetCount] = facet("version", "Versions", 2500)
-    compilers: list[FacetCount] = facet("compiler", "Compilers", 30)
-    operating_systems: list[FacetCount] = facet("operating_system", "Operating systems", 10)
-    platforms: list[FacetCount] = facet("platform", "Platforms", 5)
-    targets: list[FacetCount] = facet("target", "Microarchitectures", 50)
-    stacks: list[FacetCount] = facet("stacks", "Stacks", "stacks")
+def facet_counts(counted: Sequence[tuple[str, int]]) -> Any:
+    """Return the numbers of specs with some values."""
+    values, numbers = ([*column] for column in zip(*counted, strict=True)) if counted else ([], [])
+    return many.ColumnTable(FacetCount, {"value": values, "num_specs": numbers})
 
 
 @gql.object_type
@@ -490,10 +476,18 @@ class SpecConnection(relay.Connection[SpecType]):
         """The query in Spack's spec syntax, if there is one and it matches nothing."""
         return None if len(self._specs.rows) else self._specs.query
 
-    @resolver()
-    def facets(self) -> Facets:
-        """Counts over all specs of the connection, not only those of the page."""
-        return Facets(page=self._specs)
+    @resolver(Cost(weight=1_000))
+    def facet(
+        self, by: Facet, first: relay.FirstArgument = FACET_DEFAULT
+    ) -> list[FacetCount] | None:
+        """The values of a fact that the specs of the connection have, not only those of the page,
+        with the number of specs of each, the most frequent first.
+
+        - by: The fact.
+        """
+        relay.check_size("first", first)
+        counted = self._specs.loaded.frame.facet(by.value, self._specs.rows)[:first]
+        return facet_counts(counted)  # type: ignore[no-any-return]
 
     @resolver(
         Cost(weight=80_000),

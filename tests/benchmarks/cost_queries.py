@@ -27,32 +27,31 @@ IN_REVISION = {
     "two queries of dependencies": 'specs(matching: "^acts ^adios2") { totalCount }',
     "unknown names": 'specs(matching: "^zlip ^py-nunpy ^ninjja") { unknownNames { name '
     "nearestNames } }",
-    "facets": "specs(first: 0) { facets { packages { value numSpecs } versions { value numSpecs } "
-    "stacks { value numSpecs } } }",
+    "facets": "specs(first: 0) { packages: facet(by: PACKAGE) { value numSpecs } versions: "
+    "facet(by: VERSION) { value numSpecs } stacks: facet(by: STACK) { value numSpecs } }",
     "stacks": "stacks { name numSpecs numPackages totalSize }",
     "packages of stacks": "stacks { packages(first: 0) { totalCount } }",
     "1,000 packages": "packages(first: 1000) { nodes { name versions stackNames } }",
-    "counts by stack": "packages(first: 1000) { nodes { stackCounts { value numSpecs } } }",
     "pages within pages": "packages(first: 1000) { nodes { specs(first: 20) { nodes { hash "
     "version } } } }",
     "filters within pages": "packages(first: 1000) { nodes { specs(first: 0, filter: {stacks: "
     '["e4s"]}) { totalCount } } }',
-    "facets within pages": "packages(first: 200) { nodes { specs(first: 0) { facets { stacks { "
-    "value numSpecs } } } } }",
+    "facets within pages": "packages(first: 200) { nodes { specs(first: 0) { facet(by: STACK) { "
+    "value numSpecs } } } }",
     "dependencies": "specs(first: 200) { nodes { dependencies { nodes { name } } } }",
     "walks": "specs(first: 100) { nodes { dependents(transitive: true) { totalCount } } }",
     "objects one by one": "packages(first: 1000) { nodes { revision { numSpecs } } }",
     "cursors": "specs(first: 1000) { edges { cursor } pageInfo { endCursor } }",
     "ids": "specs(first: 1000) { nodes { id tarball packageHash } }",
-    "a facet of a filter": 'specs(first: 0, filter: {hashPrefix: "a"}) { facets { versions { '
-    "value } } }",
+    "a facet of a filter": 'specs(first: 0, filter: {hashPrefix: "a"}) { facet(by: VERSION) { '
+    "value } }",
     "many values in a filter": f"specs(first: 0, filter: {{packages: [{_NAMES}]}}) "
     "{ totalCount }",
     "specs of a stack": 'stack(name: "e4s") { specs(first: 0) { totalCount } }',
     "packages that are searched": 'packages(filter: {search: "a"}, first: 0) { totalCount }',
     "packages of a compiler": 'packages(filter: {compilers: ["gcc"]}, first: 0) { totalCount }',
     "sums of packages": "packages(first: 1000) { nodes { numSpecs totalSize } }",
-    "values of packages": "packages(first: 1000) { nodes { compilers targets versions } }",
+    "values of packages": "packages(first: 1000) { nodes { targets versions } }",
     "ordered pages within pages": "packages(first: 200) { nodes { specs(first: 5, orderBy: "
     "{field: SIZE}) { nodes { hash } } } }",
     "queries within pages": 'packages(first: 500) { nodes { specs(first: 0, matching: "%gcc") { '

@@ -149,17 +149,14 @@ def package_json(name: str, specs: Sequence[Spec]) -> Json:
     mine = [spec for spec in specs if spec.name == name]
     values = {key: [value for value, _ in counts(mine, key)] for key in FACETS}
     stacks = values["stacks"] if num_stacks(specs) is not None else None
-    of_stacks = [{"value": stack, "numSpecs": count} for stack, count in counts(mine, "stacks")]
     return {
         "name": name,
         "versions": values["versions"][::-1],
-        "compilers": values["compilers"],
         "targets": values["targets"],
         "stackNames": stacks,
         "stacks": stack_nodes(stacks),
         "numSpecs": len(mine),
         "totalSize": total_size(mine),
-        "stackCounts": None if stacks is None else of_stacks,
         "coverage": coverage_json(mine),
         "dependentPackages": dependent_packages_json(name, specs),
     }

@@ -29,9 +29,8 @@ PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $orde
   }
 }
 fragment P on RevisionPackage {
-  name versions compilers targets stackNames
+  name versions targets stackNames
   stacks { name } numSpecs totalSize
-  stackCounts { value numSpecs }
   coverage(by: [VERSION, STACK], first: 100) { values numSpecs }
   dependentPackages(first: 100) { value numSpecs }
 }"""
@@ -45,8 +44,13 @@ SPECS = f"""query($ref: String!, $hash: String!) {{
       nearMisses {{ fact values numSpecs example {{ hash }} }}
       nodes {{ ...S stackNames stacks {{ name }} package {{ name numSpecs }} }}
       edges {{ cursor node {{ hash }} }}
-      facets {{ packages {{ ...F }} versions {{ ...F }} compilers {{ ...F }}
-        operatingSystems {{ ...F }} platforms {{ ...F }} targets {{ ...F }} stacks {{ ...F }} }}
+      packages: facet(by: PACKAGE) {{ ...F }}
+      versions: facet(by: VERSION) {{ ...F }}
+      compilers: facet(by: COMPILER) {{ ...F }}
+      operatingSystems: facet(by: OPERATING_SYSTEM) {{ ...F }}
+      platforms: facet(by: PLATFORM) {{ ...F }}
+      targets: facet(by: TARGET) {{ ...F }}
+      stacks: facet(by: STACK) {{ ...F }}
     }}
   }}
 }} fragment F on FacetCount {{ value numSpecs }} {SPEC}"""

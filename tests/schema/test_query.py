@@ -250,7 +250,7 @@ def test_specs_have_all_facts(world: World, number: int) -> None:
             }
             for spec in specs
         ],
-        "facets": listings.facets_json(specs),
+        **listings.facets_json(specs),
         "unknownNames": [],
         "nearMisses": [],
     }

@@ -67,7 +67,7 @@ def test_packages_are_listed_by_name(small: Path) -> None:
     )
     of_stack = cachelog("packages", "--stack", "e4s", "--json", catalog=small).json
     specs = [package["specs"] for package in of_stack["revision"]["packages"]["nodes"]]
-    assert [[it["value"] for it in each["facets"]["versions"]] for each in specs] == [
+    assert [[it["value"] for it in each["facet"]] for each in specs] == [
         ["1.14"],
         ["1.2"],
     ]

@@ -90,7 +90,7 @@ def _columns(target: Target) -> Iterator[Request]:
         ref = target.digests[number % len(target.digests)]
         yield query(
             f'{{ revision(ref:"{ref}") {{ specs(first:5,orderBy:{order},filter:{{{filters}}})'
-            "{ facets { versions { value } stacks { value } } nodes { hash } } } }"
+            "{ facet(by: VERSION) { value } stacks: facet(by: STACK) { value } nodes { hash } } } }"
         )
 
 

@@ -24,7 +24,7 @@ def _heavy(target: Target) -> Request:
     """Return a request near the limits: 1,000 specs x 20 fields."""
     fields = "hash short variants stackNames compiler target tarball packageHash id version"
     lists = (
-        f'specs(first:1000,filter:{{hashPrefix:""}}){{nodes{{{fields}}}facets{{stacks{{value}}}}}}'
+        f'specs(first:1000,filter:{{hashPrefix:""}}){{nodes{{{fields}}}facet(by: STACK) {{value}}}}'
     )
     return query(f'query {fresh()} {{ revision(ref:"{target.digests[0]}") {{ {lists} }} }}')
 

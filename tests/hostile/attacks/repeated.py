@@ -60,7 +60,7 @@ def _of_each_row(about: Callable[[Target, str], Request], rows: str, field: str)
 _FIELDS = (
     (about_revision, "specs(first:1000){nodes{%s}}", ("variants", "short", "id")),
     (about_revision, "specs(first:1000){edges{%s}}", ("cursor",)),
-    (about_revision, "packages(first:1000){nodes{%s}}", ("versions", "stackCounts{value}")),
+    (about_revision, "packages(first:1000){nodes{%s}}", ("versions", "targets")),
     (
         about_pair,
         "specs(first:1000){nodes{%s}}",

@@ -110,7 +110,7 @@ QUESTIONS = {
     "one value after the other": "{ revision { a: numSpecs b: numStacks c: digest d: tagName } }",
     "lists that are rendered": SPECS,
     "lists that are resolved": "{ revision { specs { nodes { dependents { totalCount } } } } }",
-    "packages one by one": "{ revision { packages { nodes { stackCounts { value } } } } }",
+    "packages one by one": "{ revision { packages { nodes { targets } } } }",
     "dependencies of many": "{ revision { specs(first: 9) { nodes { "
     "dependencies(transitive: true) { totalCount } } } } }",
     "notes": '{ compare(base: "v0.22.0", head: "develop") { releaseNotes(format: HTML) } }',

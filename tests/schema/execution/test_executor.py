@@ -85,7 +85,7 @@ SPECIAL = {
     "revisions resolved one by one": "{ revisions { nodes { tagName growthPoint { numSpecsAdded "
     "comparison { id } } } } }",
     "facets below a list": PACKAGES
-    % "specs { facets { stacks { value numSpecs } } nodes { hash } }",
+    % "specs { facet(by: STACK) { value numSpecs } nodes { hash } }",
     # Null at a position that does not permit it fails only in execution.
     "a directive": FLAG + PACKAGES % "name @skip(if: $v) specs { nodes { hash } }",
     "a directive below": FLAG + SPECS % "package { name @include(if: $v) }",

@@ -30,7 +30,7 @@ ORDINARY: dict[str, str] = {
     "a page of packages": """
         query($ref: String!) { revision(ref: $ref) { packages(first: 100) {
           totalCount pageInfo { hasNextPage endCursor }
-          nodes { name versions compilers targets stackNames numSpecs totalSize } } } }""",
+          nodes { name versions targets stackNames numSpecs totalSize } } } }""",
     "packages with their specs": """
         { revision { packages(first: 50) { nodes { name
           specs(first: 20) { totalCount nodes { hash version compiler target variants size } }
@@ -50,8 +50,11 @@ ORDINARY: dict[str, str] = {
     "a search page with facets": """
         query($query: String!) { revision { specs(matching: $query, first: 50) { totalCount
           nodes { hash short stackNames size }
-          facets { packages { value numSpecs } versions { value numSpecs }
-            compilers { value numSpecs } targets { value numSpecs } stacks { value numSpecs } }
+          packages: facet(by: PACKAGE) { value numSpecs }
+          versions: facet(by: VERSION) { value numSpecs }
+          compilers: facet(by: COMPILER) { value numSpecs }
+          targets: facet(by: TARGET) { value numSpecs }
+          stacks: facet(by: STACK) { value numSpecs }
           unknownNames { name nearestNames } nearMisses { fact values numSpecs } } } }""",
     "a spec page": """
         query($hash: String!) {

@@ -26,13 +26,14 @@ from schema.execution.executor import BudgetedExecutor
 from schema.fields.cost import Sizes, Work, cost_of
 from schema.fields.relay import is_paged
 from schema.limits import Limits
+from schema.revisions.spec import Facet
 from tests.schema.default_api import api
 from tests.schema.fields import ordinary_documents
 from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World, plain
 
 REVISION = "{ revision { %s } }"
-FACETS = "specs(first: 0) { facets { %s } }"
+FACETS = "specs(first: 0) { %s }"
 SPEC = 'spec(hash: "a") { %s }'
 PAGE = "specs(first: 1000) { nodes { %s } }"
 COMPARE = '{ compare(base: "a", head: "b") { %s } }'
@@ -315,8 +316,8 @@ LIGHT: dict[str, tuple[str, bool]] = {
     "a query": (REVISION % 'specs(matching: "hdf5") { totalCount }', True),
     "a query about dependencies": (REVISION % 'specs(matching: "a ^b") { totalCount }', False),
     "notes": (COMPARE % "releaseNotes", False),
-    "many facets": (REVISION % (FACETS % times(20, "stacks { value }")), False),
-    "a long text": (REVISION % "tag" + " " * 9_000, True),
+    "many facets": (REVISION % (FACETS % times(20, "facet(by: STACK) { value }")), False),
+    "a long text": (REVISION % "tagName" + " " * 9_000, True),
 }
 
 
@@ -429,9 +430,9 @@ ALLOWED = {
     "release notes as Markdown and JSON": COMPARE % "releaseNotes json: releaseNotes(format: JSON)",
     "1,000 packages beside all facets": REVISION
     % (
-        "packages(first: 1000) { nodes { name versions stackNames numSpecs } } specs { facets { "
-        "packages { ...C } versions { ...C } compilers { ...C } operatingSystems { ...C } "
-        "platforms { ...C } targets { ...C } stacks { ...C } } }"
+        "packages(first: 1000) { nodes { name versions stackNames numSpecs } } specs { "
+        + " ".join(f"{each.value}: facet(by: {each.name}) {{ ...C }}" for each in Facet)
+        + " }"
     )
     + " fragment C on FacetCount { value numSpecs }",
     "1,000 changed specs": COMPARE

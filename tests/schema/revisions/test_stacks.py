@@ -32,7 +32,7 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     data = world.data(
         """query($ref: String!) { revision(ref: $ref) {
           numStacks stacks { name } growthPoint { numStacks }
-          packages { nodes { stackNames stacks { name } stackCounts { value numSpecs } } }
+          packages { nodes { stackNames stacks { name } } }
           specs { nodes { stackNames stacks { name } } }
         } }""",
         ref=tag,
@@ -41,11 +41,10 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     number = None if names is None else len({*names} - {ROOT_STACK})
     own = {"stackNames": names, "stacks": objects(names)}
     nodes = [] if tag == "empty" else [own]
-    counts = None if names is None else [{"value": name, "numSpecs": 1} for name in names]
     assert data == {
         "numStacks": number,
         "stacks": objects(names),
         "growthPoint": {"numStacks": number},
-        "packages": {"nodes": [node | {"stackCounts": counts} for node in nodes]},
+        "packages": {"nodes": nodes},
         "specs": {"nodes": nodes},
     }

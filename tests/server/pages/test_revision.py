@@ -11,10 +11,10 @@ PACKAGES = """query($ref: String, $filter: PackageFilter, $order: PackageOrder) 
   revision(ref: $ref) {
     ref digest numPackages numSpecs numStacks previous { ref }
     packages(filter: $filter, orderBy: $order) { nodes { name numSpecs } }
-    specs { facets { targets { value numSpecs } } }
+    specs { facet(by: TARGET) { value numSpecs } }
     stack(name: "e4s") {
       numPackages numSpecs packages { nodes { name } }
-      specs { facets { targets { value numSpecs } } }
+      specs { facet(by: TARGET) { value numSpecs } }
     }
   }
 }"""
@@ -37,7 +37,7 @@ def test_page_of_a_revision_or_a_stack(client: httpx.Client, stack: str) -> None
         assert sum(counts) == subject["numSpecs"]
     else:
         assert counts == [node["numSpecs"] for node in nodes]
-    targets = subject["specs"]["facets"]["targets"]
+    targets = subject["specs"]["facet"]
     listed = page.texts(".facet[aria-labelledby=facet-targets] li")
     members = [target for target in targets if target["value"] not in ("aarch64", "x86_64")]
     assert {f"{target['value']} {target['numSpecs']:,}" for target in members} <= {*listed}

@@ -16,7 +16,7 @@ from tests.server.servers import application
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 SPECS = """query($q: String!) { revision(ref: "develop") { specs(matching: $q) {
-  totalCount nodes { hash } facets { targets { value numSpecs } } } } }"""
+  totalCount nodes { hash } facet(by: TARGET) { value numSpecs } } } }"""
 
 
 def search(client: httpx.Client, **query: str) -> Shown:
@@ -30,7 +30,7 @@ def test_specs_match_a_query(client: httpx.Client) -> None:
     page, specs = search(client, q=q), data_of(client, SPECS, q=q)["revision"]["specs"]
     assert f"{specs['totalCount']:,} specs match {q}" in page.texts("h2")
     assert page.values("table.specs .hash", "title") == [node["hash"] for node in specs["nodes"]]
-    targets = specs["facets"]["targets"]
+    targets = specs["facet"]
     counts = {f"{target['value']} {target['numSpecs']:,}" for target in targets}
     listed = page.texts(".facet[aria-labelledby=facet-targets] li")
     assert counts < {*listed}  # and families
