@@ -14,7 +14,6 @@ from typing import Any
 import click
 
 from server.terminal import console
-from server.terminal.parameters import CommandGroup
 from snapshots.errors import ForeignPackage
 
 FAULT = 1
@@ -30,9 +29,7 @@ UNREAD = 141
 _GROUPS = {
     "Find": {
         "revisions": "lookups",
-        "tags": "lookups",
         "packages": "lookups",
-        "stacks": "lookups",
         "show": "lookups",
         "find": "lookups",
         "check": "checks",
@@ -69,7 +66,6 @@ _GROUPS = {
     "Other": {
         "demo": "imports",
         "export-schema": "service",
-        "completion": "service",
     },
 }
 """The commands by what they are for, in the order of ``cachelog --help``, and their modules."""
@@ -97,8 +93,19 @@ class _Commands(Mapping[str, click.Command]):
         return len(self._modules)
 
 
-class _CommandLine(CommandGroup):
+class _CommandLine(click.Group):
     """Lists commands by what they are for; exits without a traceback on Ctrl+C."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments before the command; say where an option of a command belongs."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if any(name in it.opts for command in self.commands.values() for it in command.params):
+                hint = f"Write it after the command: {ctx.command_path} COMMAND {name} ..."
+                raise click.NoSuchOption(name, f"{error.message} {hint}", ctx=ctx) from None
+            raise
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(self.commands)

@@ -28,7 +28,6 @@ def check_command(
     *,
     ref: InRef,
     best: Flag,
-    series: parameters.Series,
     fail_under: Annotated["Fraction | None", option(type=parameters.PERCENT, metavar="PERCENT")],
     catalog: str,
 ) -> None:
@@ -42,21 +41,18 @@ def check_command(
       reads standard input.
     - ref: The side to search: {SIDE}. By default {LATEST}.
     - best: Search the newest revision of each tag, and list those with the most specs of the file.
-    - series: With --best: search all revisions of this series instead: develop, vX.Y.Z ...
     - fail_under: Exit with 1 if a smaller percentage of the specs is available, else with 0.
     """
     from server.terminal.printing.revisions import print_check
     from snapshots.sources import lock_files
 
-    if series is not None and not best:
-        raise click.UsageError("--series requires --best.")
     if ref is not None and best:
         raise click.UsageError("--in and --best exclude each other.")
     if file == _STDIN:
         locked = lock_files.parse(sys.stdin.buffer.read(lock_files.MAX_BYTES + 1), "standard input")
     else:
         locked = lock_files.read(file)
-    lookup = print_check(catalog, locked, ref, best=best, series=series)
+    lookup = print_check(catalog, locked, ref, best=best)
     if fail_under is not None and 100 * lookup.num_found < fail_under * len(lookup.requested):
         console.note(f"That is less than {float(fail_under):g} %.")
         raise SystemExit(UNDER)
@@ -96,7 +92,7 @@ def gate_command(
     head: Head,
     *,
     rules: Annotated[str, option(type=click.Path(), required=True, metavar="FILE")],
-    form: Annotated[str, format_option("text", "json", "junit", "github")],
+    form: Annotated[str, format_option("text", "junit", "github")],
     catalog: str,
 ) -> None:
     """Check a revision or a lock file with rules.
@@ -107,7 +103,7 @@ def gate_command(
       with rules that do not need a comparison.
     - head: The side to check, in the same forms.
     - rules: The rules, in TOML; docs/gates.md describes them.
-    - form: Text, JSON, JUnit XML, or annotations for GitHub.
+    - form: Text, JUnit XML, or annotations for GitHub.
     """
     from server.terminal.printing import verdicts
 
@@ -118,8 +114,6 @@ def gate_command(
         match form:
             case "text":
                 console.print_paged(verdicts.verdict_lines(report))
-            case "json":
-                console.print_json(verdicts.verdict_document(report))
             case "junit":
                 click.echo(verdicts.junit(report))
             case "github":
@@ -140,7 +134,7 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     return locks
 
 
-@parameters.catalog_command("plan", has_document=True)
+@parameters.catalog_command("plan", has_json=False)
 def plan_command(
     base: Annotated[str, argument("BASE", shell_complete=complete_ref)],
     *,
@@ -166,20 +160,16 @@ def plan_command(
       available, to HEAD.
     - form: Text for the terminal, or Markdown for the comment of a pull request.
     """
-    from server.terminal.documents import print_answer
     from server.terminal.printing import plans
 
-    if console.prints_json() and parameters.is_written("form"):
-        raise click.UsageError("--json and --format exclude each other.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     with console.faults_end_with(NOT_JUDGED, catches=rules is not None):
-        opened, planned = plans.plan(catalog, base, locks, recipes, commits)
+        planned = plans.plan(catalog, base, locks, recipes, commits)
         report = None if rules is None else plans.judge_plan(rules, planned)
         if form == "markdown":
             click.echo(plans.plan_comment(planned, report), nl=False)
         else:
-            lines = plans.plan_lines(planned, report)
-            print_answer(opened, lambda: plans.question_of(planned, locks), lines)
+            console.print_paged(plans.plan_lines(planned, report))
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

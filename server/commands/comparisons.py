@@ -1,6 +1,5 @@
 """``cachelog diff``, ``why`` and ``notes``: changes between two revisions, and their causes."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
@@ -61,8 +60,6 @@ def diff_command(
         "tuple[CoverageDimension, ...] | None",
         option(type=_DIMENSIONS, metavar="LIST"),
     ],
-    binaries: Flag,
-    spec: Annotated[str | None, option(metavar="QUERY")],
     exit_code: Flag,
     catalog: str,
 ) -> None:
@@ -81,31 +78,22 @@ def diff_command(
     - stat: Print only counts, package by package.
     - coverage: Instead of specs, print the added and removed combinations of packages with these
       properties: {DIMENSIONS}, separated by commas.
-    - binaries: Instead of specs, print those whose binaries have another checksum under the same
-      hash: they were built again, or replaced.
-    - spec: Instead of all specs, compare the one spec that this query in Spack's spec syntax
-      matches on each side; of several, the root of a lock file.
     - exit_code: Exit with 1 if there are differences to show, with 0 if there are none, and with 2
       on an error.
     """
-    if stat + binaries + (coverage is not None) > 1:
-        raise click.UsageError("--binaries, --coverage and --stat exclude each other.")
+    if stat and coverage is not None:
+        raise click.UsageError("--coverage and --stat exclude each other.")
     hashes = parameters.two_hashes(base, head)
-    are_specs = hashes is not None or spec is not None
-    if are_specs and (
-        stat
-        or binaries
-        or coverage is not None
-        or any(scope.values())
-        or (hashes and spec is not None)
-    ):
+    if hashes and (stat or coverage is not None or any(scope.values())):
         raise click.UsageError("Other options do not apply to two specs.")
     with console.faults_end_with(NOT_COMPARED, catches=exit_code):
-        refs = hashes or parameters.refs_or_none(base, head)
-        if are_specs:
-            differs = _diff_specs(catalog, refs, spec)
+        if hashes:
+            from server.terminal.printing.comparisons import print_specs
+
+            differs = print_specs(catalog, *hashes)
         else:
-            differs = _diff_sides(catalog, refs, scope, coverage, stat=stat, binaries=binaries)
+            refs = parameters.refs_or_none(base, head)
+            differs = _diff_sides(catalog, refs, scope, coverage, stat=stat)
     if exit_code and differs:
         raise SystemExit(DIFFERS)
 
@@ -117,39 +105,20 @@ def _diff_sides(
     dimensions: "tuple[CoverageDimension, ...] | None",
     *,
     stat: bool,
-    binaries: bool,
 ) -> bool:
     """Print the changes between two sides; return whether there are any."""
     from server.terminal.documents import print_answer
     from server.terminal.printing import comparisons
-    from snapshots.changes.diff import SpecChangeKind
 
     opened, compared = comparisons.compare(catalog, refs, **scope)
-    ask = partial(comparisons.question_of, compared)
     if dimensions is not None:
         cells = compared.coverage(dimensions)
-        question = ask("Coverage", by=dimensions)
+        question = comparisons.question_of(compared, "Coverage", by=dimensions)
         print_answer(opened, question, comparisons.coverage_lines(compared, cells))
         return bool(cells)
-    if binaries:
-        question = ask("Diff", kinds=[SpecChangeKind.CHANGED])
-        print_answer(opened, question, comparisons.binaries_lines(compared))
-        return bool(compared.changes.binaries_replaced)
-    question = ask("Diff", stat=stat)
+    question = comparisons.question_of(compared, "Diff", stat=stat)
     print_answer(opened, question, comparisons.difference_lines(compared, stat=stat))
     return bool(len(compared.changes.specs))
-
-
-def _diff_specs(catalog: str, sides: tuple[str, str] | None, spec: str | None) -> bool:
-    """Print the differences between two specs; return whether their hashes differ.
-
-    ``sides`` are two hashes, or with ``spec`` the two sides to search.
-    """
-    from server.terminal.printing.comparisons import print_specs, print_specs_of
-
-    if spec is None and sides is not None:
-        return print_specs(parameters.open_catalog(catalog), *sides)
-    return print_specs_of(catalog, sides, spec or "")
 
 
 # -- why

@@ -78,8 +78,9 @@ def export_site_command(
 
     from server.settings import settings_from
     from server.site import Site, choose, export
+    from server.terminal.catalogs import open_catalog
 
-    opened = parameters.open_catalog(catalog)
+    opened = open_catalog(catalog)
     for name in options["series"]:
         opened.history.require_series(name)
     opened = opened.complete(causes=True)

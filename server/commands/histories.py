@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -45,13 +44,14 @@ def log_command(
     - limit: Print only the N newest entries.
     - oneline: One line per entry.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.documents import print_answer
     from server.terminal.printing.histories import Selection, log_of
     from snapshots import refs
 
     if subject is not None:
         parameters.require_package_or_hash(subject)
-    opened = parameters.open_catalog(catalog)
+    opened = open_catalog(catalog)
     opened.history.require_tag(tag)
     opened.history.require_series(series)
     if tag is not None and series not in (None, refs.series(tag)):
@@ -63,7 +63,7 @@ def log_command(
     if oneline or console.prints_json() or console.prints_query():
         print_answer(opened, log.question, log.short_lines())
     else:
-        console.print_blocks(log.blocks())
+        console.print_paged(log.lines())
 
 
 # -- causes
@@ -103,9 +103,10 @@ def causes_command(
       causes in packages whose recipes it changed count.
     - limit: Print only the first N. By default all are printed.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.histories import print_causes
 
-    print_causes(parameters.open_catalog(catalog), series, by, since, until, limit)
+    print_causes(open_catalog(catalog), series, by, since, until, limit)
 
 
 # -- recipes
@@ -153,11 +154,12 @@ def recipes_command(
     - commit: The commit that its specs were concretized with. By default that of a ref with the
       name of the tag, or the last one before the time of the revision.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.documents import Question, print_answer
     from server.terminal.printing.comparisons import recipes_text
     from snapshots.refs import title
 
-    opened = parameters.open_catalog(catalog)
+    opened = open_catalog(catalog)
     revision = opened.history.resolve(ref)
     known = opened.catalog.recipes.of(revision)
     location = recipes or (known.repository if known is not None else None)
@@ -176,30 +178,27 @@ def recipes_command(
 
 @parameters.catalog_command("blame", has_document=True)
 def blame_command(
-    subject: Annotated[str, argument("PACKAGE|/HASH", shell_complete=complete_package)],
+    package: Annotated[str, argument("PACKAGE", shell_complete=complete_package)],
     *,
     series: Series,
     limit: Annotated[int | None, parameters.limited(1)],
     catalog: str,
 ) -> None:
-    """Print the commits that explain why a package or a spec was replaced.
+    """Print the commits that explain why a package was replaced.
 
-    These are commits of the recipe repository, newest first. For a spec, the specs that it
-    replaced are followed back in time.
+    These are commits of the recipe repository, newest first.
 
-    - subject: A package, or the hash of a spec after a slash; a prefix of the hash is enough.
+    - package: The package. 'cachelog why BASE..HEAD /HASH' explains a single spec.
     - series: The series: develop, vX.Y.Z ... By default develop, else the series with the
       most revisions.
     - limit: Print only the N newest rebuilds. By default all are printed.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.histories import blame_lines, blamed
+    from server.terminal.printing.histories import blame_lines
 
-    parameters.require_package_or_hash(subject)
-    opened = parameters.open_catalog(catalog)
+    parameters.require_package_or_hash(package)
+    opened = open_catalog(catalog)
     series = opened.series_or_main(series)
-    entries = islice(blamed(opened, subject, series), limit)
-    if subject.startswith("/") and (console.prints_json() or console.prints_query()):
-        raise click.UsageError("--json is for a PACKAGE: 'cachelog why BASE..HEAD /HASH --json'.")
-    question = Question("Blame", {"series": series, "package": subject, "first": limit})
-    print_answer(opened, question, blame_lines(entries, series))
+    question = Question("Blame", {"series": series, "package": package, "first": limit})
+    print_answer(opened, question, blame_lines(opened, package, series, limit))

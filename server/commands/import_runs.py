@@ -16,7 +16,7 @@ import msgspec
 from server.commands.runs import recorded
 from server.settings import settings_from
 from server.terminal import console
-from server.terminal.printing.maintenance import imported_text, publication_facts
+from server.terminal.printing.maintenance import imported_text
 from server.terminal.printing.revisions import publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.webhooks import Notifier
@@ -29,8 +29,6 @@ from snapshots.models import public_location
 from snapshots.refs import series
 from snapshots.sources.git import page_history
 from snapshots.sources.reports import Report
-from snapshots.spack.names import checked_line
-from snapshots.texts import quoted
 from snapshots.workers import check_cluster
 
 _REVISIONS_AT_ONCE = 64
@@ -51,8 +49,6 @@ class ImportRun:
         self._approve = None
         if options["gate"] is not None:
             self._approve = gatekeeper(options["gate"], self._catalog.package_names)
-            console.disable_wrapping()  # it prints to standard error
-        _check_source_name(options["source_name"])
         self._report = Report(skip_bad=options["skip_bad"])
         self._publications: list[Publication] = []
         self.failures: list[str] = []
@@ -63,7 +59,7 @@ class ImportRun:
         gc.freeze()
         notifier = Notifier(self._catalog, self._options["receivers"], self._settings)
         locations = self._options["locations"] or (self._options["git"] or "",)
-        subject = self._options["source_name"] or " ".join(map(public_location, locations))
+        subject = " ".join(map(public_location, locations))
         with console.progress() as bars, recorded(self._catalog, "import", subject) as run:
             self._report.progress = bars
             try:
@@ -156,8 +152,6 @@ class ImportRun:
 
     def _publish(self, snapshots: Iterable[Snapshot | PackedSnapshot]) -> list[Publication]:
         options = self._options
-        if options["source_name"] is not None:
-            snapshots = map(partial(_named, options["source_name"]), snapshots)
         compare = partial(
             pairs.changes_of_pairs, jobs=options["jobs"], cluster=options["cluster"] or None
         )
@@ -175,34 +169,19 @@ class ImportRun:
         self._print_remarks()
         for failure in notifier.failures:
             console.note(f"warning: {failure}")
-        done = publication_facts(self._publications, self._report)
-        done["notifications"] = notifier.notifications
-        console.print_result(lambda: done, publication_lines(self._publications))
+        done = {
+            "revisions": self._publications,
+            "skipped": map(str, self._report.skipped),
+            "warnings": self._report.warnings,
+            "notifications": notifier.notifications,
+        }
+        console.print_result(done, publication_lines(self._publications))
 
     def _print_remarks(self) -> None:
         for warning in self._report.warnings:
             console.note(f"warning: {warning}")
         for error in self._report.skipped:
             console.note(f"skipped: {error}")
-
-
-def _check_source_name(name: str | None) -> None:
-    """Raise InvalidArgument for a name that would not be shown unchanged."""
-    if name is None:
-        return
-    try:
-        checked_line(name)
-    except ValueError as error:
-        raise InvalidArgument("--source-name", str(error)) from None
-    if (shown := public_location(name)) != name:
-        reason = f"{quoted(name)} would be shown as {quoted(shown)}, as a local path is"
-        raise InvalidArgument("--source-name", f"{reason}: write it without /, or as a URL")
-
-
-def _named(name: str, snapshot: Snapshot | PackedSnapshot) -> Snapshot | PackedSnapshot:
-    """Return a snapshot with this name as the location of its source."""
-    source = msgspec.structs.replace(snapshot.source, location=name)
-    return msgspec.structs.replace(snapshot, source=source)
 
 
 def _undated(

@@ -1,18 +1,16 @@
-"""``cachelog revisions``, ``tags``, ``packages``, ``stacks``, ``find``, ``show``: lookups."""
+"""``cachelog revisions``, ``packages``, ``find`` and ``show``: lookups."""
 
 from typing import Annotated
 
-import click
-
 from server.terminal import console, parameters
 from server.terminal.completion import complete_package
-from server.terminal.parameters import InRef, Limit, Ref, Series, Stack, Tag, argument, option
+from server.terminal.parameters import InRef, Limit, Ref, Stack, Tag, argument, option
 from snapshots.texts import counted
 
 # -- lists
 
 
-@parameters.catalog_command("revisions", parameters.WIDTH, has_document=True)
+@parameters.catalog_command("revisions", has_document=True)
 def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
     """List the published revisions, newest first.
 
@@ -39,17 +37,6 @@ def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
     print_answer(opened, question, revision_lines(revisions, history))
 
 
-@parameters.catalog_command("tags", parameters.WIDTH, has_document=True)
-def tags_command(*, catalog: str) -> None:
-    """List the tags, and the newest revision of each."""
-    from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.revisions import tag_lines
-
-    opened = parameters.open_catalog(catalog)
-    lines = tag_lines(opened.history)
-    print_answer(opened, Question("Tags", {}), lines)
-
-
 @parameters.catalog_command("packages", has_document=True)
 def packages_command(
     ref: Ref, *, stack: Stack, search: Annotated[str | None, option(metavar="TEXT")], catalog: str
@@ -62,11 +49,12 @@ def packages_command(
     - stack: List only packages in this stack.
     - search: List only packages whose name contains this text; case is ignored.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.documents import Question, print_answer
     from server.terminal.printing.revisions import package_lines, place_title
     from snapshots.frames.suggestions import require_names
 
-    opened = parameters.open_catalog(catalog)
+    opened = open_catalog(catalog)
     revision = opened.revision(ref)
     frame = opened.frame(revision)
     require_names([frame], stack, sign="--")
@@ -79,29 +67,6 @@ def packages_command(
     total = f"{counted(len(packages) - 1, 'package')} in {place_title(revision, stack)}"
     lines = [*packages, *([] if ref else [total])]
     print_answer(opened, Question("Packages", variables), lines)
-
-
-@parameters.catalog_command("stacks", has_document=True)
-def stacks_command(ref: Ref, *, catalog: str) -> None:
-    """List the stacks of a revision, by name.
-
-    root is the union of all others.
-
-    - ref: The revision: {REF}. By default {LATEST}.
-    """
-    from server.terminal.documents import Question, print_answer
-    from server.terminal.printing.revisions import stack_lines
-    from snapshots.refs import title
-
-    opened = parameters.open_catalog(catalog)
-    revision = opened.revision(ref)
-    stacks = stack_lines(opened.frame(revision))
-    if not stacks and not console.prints_json():
-        console.note(f"The stacks of {title(revision)} are unknown: its source does not name any.")
-        return
-    total = f"{counted(len(stacks) - 1, 'stack')} in {title(revision)}"
-    lines = [*stacks, *([] if ref else [total])]
-    print_answer(opened, Question("Stacks", {"ref": revision.ref}), lines)
 
 
 # -- find
@@ -128,13 +93,14 @@ def find_command(
     - stack: Only specs in this stack.
     - limit: Print only the first N. By default all are printed.
     """
+    from server.terminal.catalogs import open_side
     from server.terminal.documents import Question, print_answer, side_name
     from server.terminal.printing import revisions
     from snapshots.frames.suggestions import require_names
     from snapshots.spack.query import query_of
 
     query = query_of(words)
-    opened, revision = parameters.open_side(catalog, ref)
+    opened, revision = open_side(catalog, ref)
     matches = opened.library.matching(revision, query)
     frame = opened.frame(revision)
     if stack is not None:
@@ -167,26 +133,20 @@ def show_command(
         argument("[REF] [PACKAGE|/HASH]", nargs=-1, shell_complete=complete_package),
     ],
     *,
-    series: Series,
     catalog: str,
 ) -> None:
     """Print everything about a revision, a package or a spec.
 
-    For a package: its specs in a revision, and when it was first and last seen. For a spec: its
-    facts, its dependencies, and since when it has been available, or removed.
+    For a revision, also its stacks. For a package: its specs in a revision, and when it was first
+    and last seen. For a spec: its facts, its dependencies, and since when it has been available, or
+    removed.
 
     - words: A revision: {REF}; by default {LATEST}, or the newest that has the hash. Then, or
       alone, a package, or the hash of a spec after a slash; a prefix of the hash is enough.
-    - series: The series to search if neither REF nor a hash is given: develop, vX.Y.Z ... By
-      default develop, else the series with the most revisions.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.revisions import print_subject
 
     parameters.require_no_more(words, 2)
     parameters.require_package_or_hash(*words)
-    opened = parameters.open_catalog(catalog)
-    if series is not None:
-        opened.history.require_series(series)
-        if len(words) > 1 or any(word.startswith("/") for word in words):
-            raise click.UsageError("--series applies only to a PACKAGE without REF.")
-    print_subject(opened, words, series)
+    print_subject(open_catalog(catalog), words)

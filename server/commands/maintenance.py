@@ -41,12 +41,12 @@ def remove_command(
 
     - refs: The revisions to remove: {REF}. TAG names the newest one of the tag.
     """
-    from server.terminal.printing.maintenance import removal_facts, removed_lines
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.maintenance import removed_lines
 
-    opened = parameters.open_catalog(catalog)
+    opened = open_catalog(catalog)
     removal = _remove(opened.catalog, map(opened.history.resolve, refs), dry_run=dry_run)
-    lines = removed_lines(removal, opened.history, dry_run=dry_run)
-    console.print_result(lambda: removal_facts(removal, dry_run=dry_run), lines)
+    console.print_result(removal, removed_lines(removal, opened.history, dry_run=dry_run))
 
 
 @parameters.catalog_command("prune")
@@ -60,10 +60,11 @@ def prune_command(
 
     - series: Only this series: develop, vX.Y.Z ...
     """
-    from server.terminal.printing.maintenance import kept_by_tag_alone, pruned_lines, removal_facts
+    from server.terminal.catalogs import open_catalog
+    from server.terminal.printing.maintenance import kept_by_tag_alone, pruned_lines
     from snapshots.catalog.retention import choose
 
-    opened = parameters.open_catalog(catalog)
+    opened = open_catalog(catalog)
     history = opened.history
     history.require_series(series)
     choices = choose(history, keep, only=series, whole_tags=whole_tags)
@@ -71,9 +72,7 @@ def prune_command(
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
     if warning := kept_by_tag_alone(choices):
         console.note(warning)
-    lines = pruned_lines(removal, choices, history, dry_run=dry_run)
-    kept = {"kept": [choice for choice in choices if choice.kept_by]}
-    console.print_result(lambda: removal_facts(removal, dry_run=dry_run) | kept, lines)
+    console.print_result(removal, pruned_lines(removal, choices, history, dry_run=dry_run))
 
 
 def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run: bool) -> "Removal":
@@ -109,11 +108,12 @@ def keep_list_command(
       environment, or the output of 'spack spec --json' (repeatable).
     - whole: Also keep all dependencies of the specs, regardless of which revision has them.
     """
+    from server.terminal.catalogs import open_catalog
     from snapshots.catalog.keep_lists import keep_list
     from snapshots.catalog.retention import choose
     from snapshots.sources import lock_files
 
-    opened = parameters.open_catalog(catalog)
+    opened = open_catalog(catalog)
     locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
     choices = choose(opened.history, keep, whole_tags=whole_tags)
     digests = dict.fromkeys(choice.revision.digest for choice in choices if choice.kept_by)
@@ -152,8 +152,7 @@ def vacuum_command(*, older_than: _OlderThan, dry_run: _DryRun, catalog: str) ->
         raise click.BadParameter(error.reason, param_hint="'--older-than'") from None
     with console.progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
-    lines = vacuumed_lines(done, grace, dry_run=dry_run)
-    console.print_result(lambda: {"dryRun": dry_run, **console.plain(done)}, lines)
+    console.print_result(done, vacuumed_lines(done, grace, dry_run=dry_run))
 
 
 # -- verify
@@ -188,9 +187,7 @@ def verify_command(
         verified = verify(catalog, jobs=jobs, cluster=cluster or None, progress=bars)
         if not verified.is_sound:
             fail(run, "; ".join(str(it) for it in verified.findings if it.is_damage))
-    console.print_result(
-        lambda: {"isSound": verified.is_sound, **console.plain(verified)}, verified_lines(verified)
-    )
+    console.print_result(verified, verified_lines(verified))
     if not verified.is_sound:
         raise click.exceptions.Exit(1)
     return None
@@ -207,8 +204,7 @@ def _verify_source(source: str) -> None:
         difference = compare_with_cache(source, settings_from(os.environ).reading(), report)
     for warning in report.warnings:
         console.note(f"warning: {warning}")
-    facts = {"isSound": difference.is_sound, **console.plain(difference)}
-    console.print_result(lambda: facts, difference_lines(difference))
+    console.print_result(difference, difference_lines(difference))
     if not difference.is_sound:
         raise click.exceptions.Exit(1)
 
@@ -236,5 +232,4 @@ def backup_command(target: Annotated[str, argument("TARGET")], *, catalog: str) 
     subject = public_location(target)
     with console.progress() as bars, recorded(Catalog(catalog), "backup", subject):
         copied = backup(catalog, target, progress=bars)
-    facts = {"location": target, **console.plain(copied)}
-    console.print_result(lambda: facts, copied_lines(copied, target))
+    console.print_result(copied, copied_lines(copied, target))

@@ -72,9 +72,10 @@ def upkeep_command(
     - backup: A folder or a URL of object storage, as for 'cachelog backup'.
     - jobs: Compare and verify with up to N processes, by default 1.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.text import removed
 
-    opened = parameters.open_catalog(catalog).catalog
+    opened = open_catalog(catalog).catalog
     lines, problems = [], []
     with console.progress() as bars, recorded(opened, "upkeep") as run:
         steps = {
@@ -194,10 +195,11 @@ def status_command(*, catalog: str) -> None:
     Its revisions, the newest of each series, what ran and what became of it, its size, and what
     needs a person. The exit code is 1 if something does.
     """
+    from server.terminal.catalogs import open_catalog
     from server.terminal.printing.maintenance import status_lines
     from snapshots.catalog.status import status_of
 
-    status = status_of(parameters.open_catalog(catalog).catalog, datetime.now(UTC))
-    console.print_result(lambda: status, status_lines(status))
+    status = status_of(open_catalog(catalog).catalog, datetime.now(UTC))
+    console.print_result(status, status_lines(status))
     if status.problems:
         raise click.exceptions.Exit(1)

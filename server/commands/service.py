@@ -1,4 +1,4 @@
-"""``cachelog serve``, ``export-schema`` and ``completion``: interfaces for other programs."""
+"""``cachelog serve`` and ``export-schema``: interfaces for other programs."""
 
 import os
 import resource
@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import click
-from click.shell_completion import get_completion_class
 
 from server.terminal import console
 from server.terminal.parameters import Flag, catalog_command, option
@@ -154,25 +153,3 @@ def export_schema_command() -> None:
     from schema.api import sdl
 
     click.echo(sdl(), nl=False)
-
-
-@click.command("completion")
-@click.argument(
-    "shell",
-    metavar="SHELL",
-    type=click.Choice(["bash", "zsh", "fish"]),
-    help="The shell: bash, zsh or fish.",
-)
-@click.pass_context
-def completion_command(ctx: click.Context, shell: str) -> None:
-    """Print the script that completes commands in a shell.
-
-    It completes commands, options, revisions, packages and stacks. Store it where the shell
-    searches for completion scripts: for bash, in
-    ~/.local/share/bash-completion/completions/cachelog.
-    """
-    complete = get_completion_class(shell)
-    assert complete is not None  # noqa: S101 - click knows the shells of the choice
-    root = ctx.find_root()
-    script = complete(root.command, {}, str(root.info_name), "_CACHELOG_COMPLETE").source()
-    click.echo(script)

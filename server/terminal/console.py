@@ -4,12 +4,12 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from enum import Enum
 from io import TextIOWrapper
-from itertools import chain, repeat
+from itertools import chain, islice
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,9 @@ _STYLES = re.compile(r"(\x1b\[(?:0|1|2|3[0-7])m)")
 _OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 _PREFIX = "cachelog: "
+
+_LINES_AT_ONCE = 100
+"""The lines that are written together."""
 
 _JSON_UNSEEN = re.compile(r"[^\x20-\x7e\n]")
 
@@ -82,34 +85,21 @@ def print_text(text: str) -> None:
 
 
 def print_paged(lines: Iterable[str]) -> None:
-    """Print lines of the result, through a pager if they do not fit on the terminal.
+    """Print lines of the result as they are produced, through a pager if they do not fit.
 
-    The environment variable PAGER names the pager, and LESS sets the options of less. Leaving the
-    pager early is not an error.
+    Then further lines are produced as the reader scrolls. The environment variable PAGER names the
+    pager, and LESS sets the options of less. Leaving the pager early is not an error.
     """
-    print_blocks([list(lines)])
-
-
-def print_blocks(blocks: Iterable[Sequence[str]]) -> None:
-    """Print blocks of lines as they are produced, separated by empty lines.
-
-    If they do not fit on the terminal, they are paged as in ``print_paged``, and further blocks are
-    produced as the reader scrolls.
-    """
-    rest, first = map(_block_text, blocks, chain([""], repeat("\n"))), []
+    rest: Iterator[str] = (f"{_visible(line)}\n" for line in lines)
     if sys.stdin.isatty() and sys.stdout.isatty():
-        for text in rest:
-            first.append(text)
-            if "".join(first).count("\n") >= get_terminal_size().lines:
-                os.environ.setdefault("LESS", "-R")
-                click.echo_via_pager(chain(first, rest))
-                return
-    for text in chain(first, rest):
-        click.echo(text, nl=False)
-
-
-def _block_text(lines: Sequence[str], before: str) -> str:
-    return before + "".join(f"{_visible(line)}\n" for line in lines)
+        first = list(islice(rest, get_terminal_size().lines))
+        if len(first) == get_terminal_size().lines:
+            os.environ.setdefault("LESS", "-R")
+            click.echo_via_pager(chain(first, rest))
+            return
+        rest = iter(first)
+    while some := "".join(islice(rest, _LINES_AT_ONCE)):
+        click.echo(some, nl=False)
 
 
 def print_json(value: Any) -> None:
@@ -123,7 +113,8 @@ def print_json(value: Any) -> None:
 def plain(value: Any) -> Any:
     """Return a value as plain ones, with the names and values of the API.
 
-    Records become objects with keys in ``camelCase``, enums their names, times RFC 3339.
+    Records become objects with keys in ``camelCase``, revisions their refs, enums their names, and
+    times RFC 3339.
     """
     from snapshots.models import SideInfo
 
@@ -134,8 +125,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     if isinstance(value, SideInfo):
-        facts = {"ref": value.ref, "tagName": value.tag, "digest": value.digest}
-        return facts | {"takenAt": plain(value.taken_at)}
+        return value.ref or value.name
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if (fields := getattr(value, "__struct_fields__", None)) is not None:
@@ -174,10 +164,10 @@ def prints_query() -> bool:
     return bool(click.get_current_context().meta.get(_QUERY))
 
 
-def print_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
-    """Print the result of a command: the JSON value that ``document`` returns, or lines of text."""
+def print_result(record: Any, lines: Iterable[str]) -> None:
+    """Print the result of a command: lines of text, or with ``--json`` the record."""
     if prints_json():
-        print_json(document())
+        print_json(record)
     else:
         print_paged(lines)
 
@@ -185,34 +175,6 @@ def print_result(document: Callable[[], Any], lines: Iterable[str]) -> None:
 def note(text: str) -> None:
     """Print lines to standard error. Invisible characters are escaped."""
     click.echo("\n".join(map(visible, text.split("\n"))), err=True)
-
-
-_WIDTH = f"{__name__}.width"
-
-
-def choose_width(ctx: click.Context, _param: click.Parameter, columns: int | None) -> None:
-    """Fit the lines of the result into a number of columns. This is the callback of ``--width``."""
-    if columns is not None:
-        ctx.meta[_WIDTH] = columns
-
-
-def disable_wrapping() -> None:
-    """Disable wrapping of lines in the running command, even at a terminal."""
-    click.get_current_context().meta[_WIDTH] = None
-
-
-def width() -> int | None:
-    """Return the maximum width of a line of the result in columns; None for no limit.
-
-    It is set by ``--width``, and else by the terminal at the first line. Output to other programs,
-    such as grep, is not limited.
-    """
-    context = click.get_current_context(silent=True)
-    meta = {} if context is None else context.meta
-    if _WIDTH not in meta:
-        meta[_WIDTH] = get_terminal_size().columns if sys.stdout.isatty() else None
-    columns: int | None = meta[_WIDTH]
-    return columns
 
 
 def _visible(text: str) -> str:

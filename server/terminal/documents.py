@@ -1,7 +1,7 @@
 """``--json`` of commands: the data of a document of ``server/documents``, executed in process."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +11,6 @@ from server.documents import document
 from server.terminal import console
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import plain
-from snapshots.contents import Content
 from snapshots.errors import CachelogError
 from snapshots.models import ConcreteSpec, FileInfo, SideInfo, is_revision
 
@@ -38,14 +37,11 @@ def side_name(side: SideInfo) -> str:
     return side.ref or side.name
 
 
-def print_answer(
-    opened: OpenedCatalog, question: Question | Callable[[], Question], lines: Iterable[str]
-) -> None:
+def print_answer(opened: OpenedCatalog, question: Question, lines: Iterable[str]) -> None:
     """Print the lines; or with ``--json`` the answer, with ``--print-query`` the question."""
     if not (console.prints_query() or console.prints_json()):
         console.print_paged(lines)
         return
-    question = question if isinstance(question, Question) else question()
     if console.prints_query():
         variables = orjson.dumps(_without_none(plain(question.variables))).decode()
         console.print_paged([*document(question.name).splitlines(), f"# variables: {variables}"])
@@ -95,33 +91,6 @@ def answer(opened: OpenedCatalog, question: Question) -> Any:
 def spec_inputs(specs: Iterable[ConcreteSpec]) -> list[dict[str, Any]]:
     """Return the specs of a lock file as values of ``[ConcreteSpecInput!]``."""
     return [_without_none(plain(spec)) for spec in specs]
-
-
-def planned_inputs(stack: str, content: Content) -> Iterator[dict[str, Any]]:
-    """Yield the specs of a lock file, those outside of caches last, as ``PlannedSpecInput``."""
-    for specs, is_external in ((content.specs(), False), (content.outside.specs, True)):
-        for spec in specs:
-            facts = {name: value for name, value in plain(spec).items() if name in _PLANNED}
-            facts = _without_none(facts)
-            edges = spec.dependencies
-            if edges is not None and not is_external:
-                facts["dependencies"] = [
-                    msgspec.structs.asdict(edge) | {"types": [kind.upper() for kind in edge.types]}
-                    for edge in edges
-                ]
-            yield facts | {"stack": stack, "isExternal": is_external}
-
-
-_PLANNED = (
-    "name",
-    "hash",
-    "version",
-    "variants",
-    "platform",
-    "operatingSystem",
-    "target",
-    "packageHash",
-)
 
 
 def _without_none(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, is_typeddict
 import click
 
 from server.terminal import completion
-from server.terminal.console import choose_json, choose_query, choose_width
+from server.terminal.console import choose_json, choose_query
 from snapshots.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from server.terminal.catalogs import OpenedCatalog
     from snapshots.catalog.retention import RetentionRule
-    from snapshots.models import SideInfo
 
 REF_FORMS = (
     "TAG or SERIES, TAG~N (N before it), TAG@DATE (or @1.month.ago), a printed ref "
@@ -209,15 +207,6 @@ _PRINT_QUERY = click.Option(
     callback=choose_query,
     help="Print the GraphQL document of --json and its variables, which a server answers as well.",
 )
-WIDTH = click.Option(
-    ["--width"],
-    metavar="COLUMNS",
-    type=click.IntRange(min=20),
-    expose_value=False,
-    callback=choose_width,
-    help="Truncate lines to this number of columns. By default the width of the terminal; if the "
-    "output is not a terminal, lines are not truncated.",
-)
 
 
 def catalog_command(
@@ -225,7 +214,6 @@ def catalog_command(
     *others: click.Option,
     has_json: bool = True,
     has_document: bool = False,
-    group: click.Group | None = None,
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Declare a command with the option ``--catalog`` and, with ``has_json``, also ``--json``.
 
@@ -253,12 +241,9 @@ def catalog_command(
 
         json = [_JSON] if has_json else []
         last = [*others, *json, *([_PRINT_QUERY] if has_document else []), _CATALOG]
-        command = click.Command(
+        return click.Command(
             name, callback=run, params=[*params.values(), *last], help=about.strip()
         )
-        if group is not None:
-            group.add_command(command)
-        return command
 
     return declared
 
@@ -398,48 +383,6 @@ def require_no_more(words: Sequence[str], expected: int) -> None:
     """Raise UsageError for more arguments than expected."""
     if len(words) > expected:
         raise click.UsageError(f"There is one argument too many: {words[expected]}")
-
-
-class CommandGroup(click.Group):
-    """A group that, for an option before its command, reports where the option belongs."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments before the command."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name
-            if any(
-                name in option.opts
-                for command in self.commands.values()
-                for option in command.params
-            ):
-                hint = f"Write it after the command: {ctx.command_path} COMMAND {name} ..."
-                raise click.NoSuchOption(name, f"{error.message} {hint}", ctx=ctx) from None
-            raise
-
-
-# -- catalogs
-
-
-def open_catalog(location: str) -> "OpenedCatalog":
-    """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision.
-
-    The modules that read catalogs are imported only now.
-    """
-    from server.terminal import catalogs
-
-    return catalogs.open_catalog(location)
-
-
-def open_side(location: str, text: str | None) -> "tuple[OpenedCatalog, SideInfo]":
-    """Open a catalog and read a side, by default the newest revision of the main series.
-
-    Raises what ``catalogs.open_side`` raises.
-    """
-    from server.terminal import catalogs
-
-    return catalogs.open_side(location, text)
 
 
 def is_written(option: str) -> bool:

@@ -80,7 +80,7 @@ def test_counts_and_missing_specs_are_printed(catalog: Path, lock: Path) -> None
 
 
 def test_revisions_are_selected(catalog: Path, lock: Path) -> None:
-    """The one of ``--in``, or the best of the newest ones of all tags or of a series."""
+    """The one of ``--in``, or the best of the newest ones of all tags."""
     command: tuple[object, ...] = ("check", lock)
     before = cachelog(*command, "--in", "develop~1", catalog=catalog)
     assert before.lines[1] == "  roots         1 of 2   50.0 %"
@@ -89,10 +89,6 @@ def test_revisions_are_selected(catalog: Path, lock: Path) -> None:
     assert revisions == ["revision", "v0.9.0", "v1.0.0", "develop"]
     assert result.lines[1].endswith("2 of 3  1 of 2")
     assert result.lines[5].startswith("Searched v0.9.0@2025-01-05.")
-    of_series = cachelog(*command, "--best", "--series", "develop", "--json", catalog=catalog).json
-    revision = of_series["revision"]
-    assert revision["ref"].startswith("develop@2025-01-06.")
-    assert (revision["lookup"]["numFound"], revision["lookup"]["numWanted"]) == (2, 3)
 
 
 def test_standard_input_and_exit_code(catalog: Path, lock: Path, tmp_path: Path) -> None:

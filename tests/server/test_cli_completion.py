@@ -103,7 +103,7 @@ def test_bash_completes_with_the_script(catalog: Path) -> None:
         _cachelog_completion cachelog
         printf '%s\\n' "${COMPREPLY[@]}"
     """
-    script = succeed("completion", "bash").out + completion
+    script = f'eval "$(_CACHELOG_COMPLETE=bash_source cachelog)"; {completion}'
     variables = environ(catalog=catalog) | {"PATH": f"{CACHELOG.parent}:{os.environ['PATH']}"}
     command = ("bash", "--norc", "-c", script)
     result = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
@@ -149,7 +149,7 @@ def imports_of(*runs: tuple[Sequence[str], Mapping[str, str]]) -> set[str]:
 
 def test_help_version_and_options_import_no_library() -> None:
     """They are printed at once, and completion has no delay."""
-    commands = ("--version",), ("serve", "-h"), ("completion", "zsh")
+    commands = ("--version",), ("serve", "-h")
     completions = (((), variables_of(words)) for words in ("", "find --l", "notes --format "))
     assert imports_of(*((command, {}) for command in commands), *completions) == set()
 

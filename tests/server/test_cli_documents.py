@@ -26,10 +26,8 @@ NAMES = sorted(path.stem for path in Path(server.documents.__path__[0]).glob("*.
 
 COMMANDS = {
     "revisions": "Revisions",
-    "tags": "Tags",
     "packages": "Packages",
     "packages --stack e4s": "Packages",
-    "stacks": "Stacks",
     "find zlib": "Find",
     "show develop~1": "Revision",
     "show hdf5": "Package",
@@ -48,7 +46,6 @@ COMMANDS = {
     "holes": "Holes",
     "twins": "Twins",
     "check spack.lock": "Check",
-    "plan develop --lock e4s=spack.lock": "Plan",
 }
 """Commands, and the documents that their JSON answers."""
 

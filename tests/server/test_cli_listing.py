@@ -1,4 +1,4 @@
-"""``cachelog revisions``, ``tags``, ``packages``, ``stacks`` and ``find``: one line per item."""
+"""``cachelog revisions``, ``packages`` and ``find``: one line per item."""
 
 import re
 from pathlib import Path
@@ -32,14 +32,6 @@ def test_revisions_are_listed_newest_first(world: World) -> None:
         facts += [str(getattr(info, f"num_{name}")) for name in numbers]
         facts += ["pages", "(synthetic)", "not", "checked", info.source.location]
         assert row.split() == facts
-
-
-def test_tags_are_listed(world: World) -> None:
-    """In the order of the catalog, with series, number of revisions and the newest one."""
-    history = Catalog(world.catalog.location).require_history()
-    header, *rows = succeed_in(world, "tags").lines
-    assert re.split("  +", header)[:4] == ["tag", "series", "revisions", "newest"]
-    assert [row.split()[0] for row in rows] == history.tags
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def test_dry_run_changes_nothing(catalog: Catalog, arguments: tuple[str, ...]) -
         return {path: path.stat().st_mtime for path in Path(catalog.location).rglob("*")}
 
     before = times()
-    assert run(catalog, *arguments, "--dry-run", "--json").json["dryRun"] is True
+    assert run(catalog, *arguments, "--dry-run", "--json").json
     text = run(catalog, *arguments, "--dry-run").out
     assert "would be removed" in text or arguments == ("vacuum",)
     assert times() == before
@@ -96,9 +96,7 @@ def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
     assert days(catalog) == [2, 3]
     assert run(catalog, "prune", "--keep", "2 last").lines[-1] == "nothing to remove"
     report = run(catalog, "prune", "--keep", "1 last", "--json").json
-    assert [revision["tagName"] for revision in report["revisions"]] == ["develop"]
-    remaining = [(kept["revision"]["tagName"], kept["keptBy"]) for kept in report["kept"]]
-    assert remaining == [("develop", ["1 last"]), ("v1.0", ["1 last"])]
+    assert [ref.partition("@")[0] for ref in report["revisions"]] == ["develop"]
 
 
 def test_prune_retains_tags_by_default(catalog: Catalog) -> None:
@@ -131,7 +129,7 @@ def test_verify_reports_damaged_content(catalog: Catalog) -> None:
     result = run(catalog, "verify")
     assert result.lines == ["4 contents of 5 revisions read, 46 specs: no damage found"]
     report = run(catalog, "verify", "--json").json
-    assert (report["isSound"], report["findings"], report["numPairs"]) == (True, [], 5)
+    assert (report["findings"], report["numPairs"]) == ([], 5)
     digest = damage(catalog, "develop")
     result = run(catalog, "verify", code=1)
     assert result.lines[0].startswith(f"damaged: content {digest[:12]}: ")
@@ -139,7 +137,7 @@ def test_verify_reports_damaged_content(catalog: Catalog) -> None:
     assert result.lines[1] == "4 contents of 5 revisions read, 33 specs: 1 damage found"
     report = run(catalog, "verify", "--json", code=1).json
     (finding,) = report["findings"]
-    assert (report["isSound"], finding["isDamage"]) == (False, True)
+    assert finding["isDamage"]
     assert finding.keys() == {"isDamage", "place", "reason", "advice"}
     run(catalog, "remove", "develop~1", err="warning: new neighbours were not compared yet: ")
     pages = Path(catalog.location).parent / "_cache"
@@ -176,7 +174,7 @@ def test_verify_compares_an_index_with_its_cache(tmp_path: Path) -> None:
     put_specs(tmp_path, database(node("zlib", "b" * 32)))
     result = cachelog("verify", "--source", tmp_path, "--json")
     assert result.code == 1
-    assert (result.json["isSound"], result.json["numSpecs"]) == (False, 3)
+    assert result.json["numSpecs"] == 3
     assert (result.json["unlisted"], result.json["gone"]) == (["b" * 32], [LIBELF])
     lines = cachelog("verify", "--source", tmp_path).lines
     advice = "'spack buildcache update-index' writes it again"

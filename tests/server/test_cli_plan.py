@@ -46,7 +46,7 @@ def plan(catalog: Path, *arguments: object, locks: Sequence[str] = ()) -> Comman
 
 
 def test_text_lists_specs_to_build(week: Path) -> None:
-    """The specs to build by stack, their causes, and the downgraded packages; as the JSON does."""
+    """The specs to build by stack, their causes, and the downgraded packages."""
     result = plan(week)
     assert (result.code, result.err) == (0, "")
     _, summary, *lines = result.lines
@@ -62,15 +62,6 @@ def test_text_lists_specs_to_build(week: Path) -> None:
     assert lines[-1] == "downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     (gettext,) = (line for line in lines if line.endswith("recipe of gettext changed"))
     assert gettext.split()[:2] == ["180", "185"]
-    report = plan(week, "--json").json["plan"]
-    counts = [report[key] for key in ("numSpecs", "numReused", "numToBuild", "numExternal")]
-    assert counts == [396, 205, 191, 4]
-    causes = report["comparison"]["causes"]["nodes"]
-    specs = report["toBuild"]["nodes"]
-    assert len(specs) == sum(cause["numSpecs"] for cause in causes) == 191
-    assert {spec["reason"] for spec in specs} == {"REBUILT", "REPLACES"}
-    (downgrade,) = report["comparison"]["packages"]["nodes"]
-    assert (downgrade["name"], downgrade["versionsAdded"]) == ("intel-tbb", ["2022.3.0"])
 
 
 def test_comment_summarizes_the_plan(week: Path) -> None:
@@ -85,9 +76,9 @@ def test_comment_summarizes_the_plan(week: Path) -> None:
 
 def test_gate_determines_the_exit_code(week: Path, tmp_path: Path) -> None:
     """The exit code is 1 for a broken error, 0 for a warning alone, 2 if rules are not judged."""
-    result = plan(week, "--gate", week / "rules.toml", "--json")
-    assert (result.code, result.json["plan"]["numToBuild"]) == (1, 191)
-    assert "error: Nothing is downgraded" in plan(week, "--gate", week / "rules.toml").out
+    result = plan(week, "--gate", week / "rules.toml")
+    assert result.code == 1
+    assert "error: Nothing is downgraded" in result.out
     soft = tmp_path / "soft.toml"
     soft.write_text(RULES.partition("\n\n")[2])
     assert plan(week, "--gate", soft).code == 0

@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from server.terminal.catalogs import OpenedCatalog, open_sides
+from server.terminal.catalogs import OpenedCatalog, open_catalog, open_sides
 from server.terminal.documents import Question, print_answer, side_name
 from server.terminal.printing import text
-from server.terminal.printing.text import SIGNS, TableColumn, number, table, wrapped
-from snapshots.arrays import Rows
+from server.terminal.printing.text import SIGNS, TableColumn, number, table
 from snapshots.catalog.library import Library
 from snapshots.changes import spec_pairs
 from snapshots.changes.causes import Causes, CauseStep
@@ -34,7 +33,7 @@ from snapshots.changes.vocabulary import (
 )
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
-from snapshots.models import CauseKind, FileInfo, SideInfo, Spec
+from snapshots.models import CauseKind, SideInfo, Spec
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.notes.sections import CommitEntry
 from snapshots.recipes.commits import Recipes, RecipesOrigin
@@ -155,7 +154,7 @@ def reported(comparison: CatalogComparison, changes: SpecChanges) -> list[Report
 
 def title_lines(comparison: CatalogComparison) -> list[str]:
     """Return the titles of the two sides."""
-    return wrapped(f"{title(comparison.base)} -> {title(comparison.head)}")
+    return [f"{title(comparison.base)} -> {title(comparison.head)}"]
 
 
 def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[str]:
@@ -175,11 +174,11 @@ def difference_lines(comparison: CatalogComparison, *, stat: bool) -> Iterator[s
     for name, inside in groupby(changes, key=lambda each: each.change.name):
         of_package = [*inside]
         headline = f"{text.name(name)}: {package_headline(packages[name])}"
-        yield from wrapped(f"{headline} ({_outcomes(of_package)})", _INDENT)
+        yield f"{headline} ({_outcomes(of_package)})"
         for each in () if stat else of_package:
             if each.reason not in (SpecChangeReason.NEW_STACK, SpecChangeReason.STACK_GONE):
                 yield from _change_lines(comparison, each)
-    yield from wrapped(_outcomes(changes) or "no spec was added, removed or changed")
+    yield _outcomes(changes) or "no spec was added, removed or changed"
 
 
 def _outcomes(changes: Iterable[ReportedChange]) -> str:
@@ -224,12 +223,12 @@ def _change_lines(comparison: CatalogComparison, each: ReportedChange) -> Iterat
         if each.reason is SpecChangeReason.REPLACED and after is not None:
             reason += f" by {short_hash(after.hash)}"
         what = f"{short_hash(spec.hash)} {spec.short}: {reason}"
-    yield from map(style, wrapped(f"  {sign} {what}", _INDENT))
+    yield style(f"  {sign} {what}")
     if each.change.kind is SpecChangeKind.CHANGED:
         for field in comparison.changes.field_changes(each.change):
-            yield from wrapped(f"      {field_text(field)}", _INDENT)
+            yield f"      {field_text(field)}"
     if each.why_ambiguous:
-        yield from map(text.quiet, wrapped(f"      {each.why_ambiguous}"))
+        yield text.quiet(f"      {each.why_ambiguous}")
 
 
 def pair_text(before: Spec, after: Spec) -> str:
@@ -271,18 +270,6 @@ def _arrow(texts: Iterable[str]) -> str:
     return " → ".join(texts)
 
 
-def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
-    """Yield the hashes whose binaries were replaced, with both checksums, and their number."""
-    replaced = comparison.changes.binaries_replaced
-    yield from title_lines(comparison)
-    for each in replaced:
-        before, after = replaced.base.spec(each.before or 0), replaced.head.spec(each.after or 0)
-        checksums = _arrow(map(str, (before.checksum, after.checksum)))
-        line = f"≠ {each.name} {short_hash(each.hash)}: {checksums}"
-        yield from map(text.changed, wrapped(line, _INDENT))
-    yield f"{counted(len(replaced), 'binary')} replaced under the same hash"
-
-
 # -- coverage
 
 
@@ -303,7 +290,7 @@ def coverage_cell_lines(cells: CoverageChanges) -> Iterator[str]:
             sign, style = SIGNS[SpecChangeKind.REMOVED if is_lost else SpecChangeKind.ADDED]
             values = " ".join(cell.values) or package
             nearest = f": {_nearest(cells, cell)}" if is_lost else ""
-            yield from map(style, wrapped(f"  {sign} {values}{nearest}", _INDENT))
+            yield style(f"  {sign} {values}{nearest}")
 
 
 def _nearest(cells: CoverageChanges, cell: CoverageChange) -> str:
@@ -333,7 +320,7 @@ def why_lines(comparison: CatalogComparison, *, all_commits: bool) -> Iterator[s
     yield from title_lines(comparison)
     yield from cause_lines(comparison, all_commits=all_commits)
     if unknown := comparison.explanation.why_unknown:
-        yield from wrapped(f"Some causes cannot be known: {unknown}.")
+        yield f"Some causes cannot be known: {unknown}."
 
 
 def cause_lines(comparison: CatalogComparison, *, all_commits: bool = False) -> Iterator[str]:
@@ -346,14 +333,13 @@ def cause_lines(comparison: CatalogComparison, *, all_commits: bool = False) -> 
     recipes = comparison.recipes
     if recipes.attribution is not None:
         sides = [it for it in (recipes.base, recipes.head) if it is not None]
-        yield from wrapped(f"recipes: {' -> '.join(map(recipes_text, sides))}")
+        yield f"recipes: {' -> '.join(map(recipes_text, sides))}"
     elif all_commits:
-        yield from wrapped(f"no commits: {recipes.why_unknown}")
+        yield f"no commits: {recipes.why_unknown}"
     rebuilt, replaced = map(comparison.count, PAIRED)
-    yield from wrapped(
-        f"{counted(rebuilt + replaced, 'spec')} replaced another: "
-        f"{rebuilt:,} rebuilt unchanged, {replaced:,} whose own facts differ"
-    )
+    total = counted(rebuilt + replaced, "spec")
+    parts = f"{rebuilt:,} rebuilt unchanged, {replaced:,} whose own facts differ"
+    yield f"{total} replaced another: {parts}"
     causes = comparison.explanation.causes
     rows = list(comparison.causes_in_scope.values())
     columns = [
@@ -392,7 +378,7 @@ def commit_lines(
     for commit in commits if is_whole else commits[:1]:
         more = "" if is_whole or len(commits) == 1 else f" and {len(commits) - 1:,} more"
         line = f"{indent}{_commit_text(commit)}{more}"
-        yield from map(text.quiet, wrapped(line, indent + "  "))
+        yield text.quiet(line)
         if is_whole:
             entry = CommitEntry.of(commit, recipes.links)
             urls = entry.pull_request_url or entry.url, entry.spack and entry.spack.url
@@ -430,9 +416,9 @@ def _story_lines(comparison: CatalogComparison, each: ReportedChange) -> Iterato
     if each.cause is None:
         return
     why, causes = comparison.explanation, comparison.explanation.causes
-    yield from wrapped(f"    main cause: {text.name(cause_title(causes.name_of(each.cause)))}")
+    yield f"    main cause: {text.name(cause_title(causes.name_of(each.cause)))}"
     if unknown := causes.why_unknown(each.cause):
-        yield from wrapped(f"      {unknown}")
+        yield f"      {unknown}"
     yield from commit_lines(comparison.recipes, each.cause, _INDENT, is_whole=True)
     path = causes.path(each.after)
     for depth, step in enumerate(path if len(path) > 1 else ()):
@@ -441,7 +427,7 @@ def _story_lines(comparison: CatalogComparison, each: ReportedChange) -> Iterato
     involved = causes.involved_in(np.array([each.after], np.int32)).numbers.tolist()
     others = [cause_title(causes.name_of(it)) for it in involved if it != each.cause]
     if others:
-        yield from wrapped(f"    also reached by: {', '.join(others)}", _INDENT)
+        yield f"    also reached by: {', '.join(others)}"
 
 
 def _hashes(why: Explanation, step: CauseStep) -> Iterator[str]:
@@ -452,65 +438,28 @@ def _hashes(why: Explanation, step: CauseStep) -> Iterator[str]:
             yield frame.hashes.at(row)
 
 
-def rebuilds(comparison: CatalogComparison, rows: Rows | None) -> list[int]:
-    """Return the main causes of the rebuilds of some rows of head, or of all; most first."""
-    counts = comparison.explanation.causes.counted(rows)
-    return [count.number for count in counts if count.num_specs]
-
-
 # -- two specs
 
-_Place = tuple[SideInfo, int]
-"""A side, and the row of a spec."""
 
-
-def print_specs(opened: OpenedCatalog, base: str, head: str) -> bool:
+def print_specs(location: str, base: str, head: str) -> bool:
     """Compare the specs of two hashes or prefixes, each after a slash, in the newest revision.
 
     Returns whether their hashes differ. Raises what ``OpenedCatalog.hash_history`` and ``row_of``
     raise.
     """
+    opened = open_catalog(location)
     before, after = map(opened.hash_history, (base, head))
-    places = ((of.newest, opened.row_of(of.newest, of.hash)) for of in (before, after))
-    return _print_pair(opened, *places)
-
-
-def print_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> bool:
-    """Compare the spec that a query matches on each of the two sides that texts name.
-
-    If several match in a lock file, its roots take precedence. Returns whether their hashes differ.
-    Raises what ``open_sides`` and ``Library.matching`` raise, and InvalidArgument if not exactly
-    one spec of a side matches.
-    """
-    opened, sides = open_sides(location, texts)
-    places: list[_Place] = []
-    for info in sides:
-        hashes = opened.frame(info).hashes
-        rows = np.flatnonzero(opened.library.matching(info, query)).tolist()
-        if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
-            rows = [row for row in rows if hashes.at(row) in info.roots] or rows
-        if len(rows) != 1:
-            named = few([f"/{short_hash(hashes.at(row))}" for row in rows], _MAX_NAMED)
-            found = f"{len(rows):,} such specs: {named}" if rows else "no such spec"
-            raise InvalidArgument("--spec", f"{title(info)} has {found}")
-        places.append((info, rows[0]))
-    return _print_pair(opened, *places)
-
-
-def _print_pair(opened: OpenedCatalog, base: _Place, head: _Place) -> bool:
-    """Print the differences of two specs, and of their dependencies."""
-    sides = [
-        Side(opened.frame(info), opened.library.dependencies.get(info.content))
-        for info, _ in (base, head)
-    ]
-    pair = spec_pairs.SpecPair(sides[0], base[1], sides[1], head[1])
-    infos = base[0], head[0]
+    infos = before.newest, after.newest
+    frames = [opened.frame(info) for info in infos]
+    rows = [opened.row_of(of.newest, of.hash) for of in (before, after)]
+    graphs = [opened.library.dependencies.get(info.content) for info in infos]
+    sides = list(map(Side, frames, graphs))
+    pair = spec_pairs.SpecPair(sides[0], rows[0], sides[1], rows[1])
 
     def lines() -> Iterator[str]:
-        for (info, row), side in zip((base, head), sides, strict=True):
-            spec = side.frame.spec(row)
-            hash_ = text.digest(f"/{spec.hash}")
-            yield from wrapped(f"{hash_} {versioned(spec.name, spec.version)} in {title(info)}")
+        for of, info in zip((before, after), infos, strict=True):
+            name = versioned(of.name, of.version)
+            yield f"{text.digest(f'/{of.hash}')} {name} in {title(info)}"
         yield from _pair_lines(pair)
 
     hashes = dict(zip(("base", "head"), pair.hashes, strict=True))
@@ -527,7 +476,7 @@ def _pair_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     yield from ("", "Own facts:" if own else "Own facts differ: none.")
     for change in own:
         phrase = difference_phrase(change.path.split(spec_pairs.PATH_SEPARATOR), change)
-        yield from wrapped(f"  {phrase}", _INDENT)
+        yield f"  {phrase}"
     yield ""
     if not pair.are_known:
         yield "Their dependencies are not known for both."
@@ -541,7 +490,7 @@ def _pair_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     for cause, path in enumerate(pair.paths):
         why = causes.why_unknown(cause)
         line = f"  {cause_title(causes.name_of(cause))}: {_arrow(step.name for step in path)}"
-        yield from wrapped(f"{line}{f' ({why})' if why else ''}", _INDENT)
+        yield f"{line}{f' ({why})' if why else ''}"
     if pair.are_known:
         yield from _below_lines(pair)
 
@@ -558,7 +507,7 @@ def _dependency_lines(change: spec_pairs.ChangedDependency) -> Iterator[str]:
         through = [step.name for step in change.path[1:]]
         parts.append(f"because of {_arrow(reversed(through))}" if through else "by itself")
     sign, style = ("~", text.changed) if len(ends) > 1 else SIGNS[_kind(is_new=before is None)]
-    yield from map(style, wrapped(f"  {sign} {' '.join(parts)}", _INDENT))
+    yield style(f"  {sign} {' '.join(parts)}")
 
 
 def _kind(*, is_new: bool) -> SpecChangeKind:
@@ -572,7 +521,7 @@ def _below_lines(pair: spec_pairs.SpecPair) -> Iterator[str]:
     counts += [(len(below.only_head), "only below the second")]
     parts = [f"{count:,} {word}" for count, word in counts if count]
     yield ""
-    yield from wrapped(f"Below: {', '.join(parts) or 'nothing'}")
+    yield f"Below: {', '.join(parts) or 'nothing'}"
     for name, changes in spec_pairs.dependency_changes(pair.nested_changes):
         phrases = ", ".join(difference_phrase(path, change) for path, change in changes)
-        yield from wrapped(f"  {text.name(name)}: {phrases}", _INDENT)
+        yield f"  {text.name(name)}: {phrases}"

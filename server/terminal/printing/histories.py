@@ -13,13 +13,8 @@ import numpy as np
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.documents import Question, print_answer
 from server.terminal.printing import text
-from server.terminal.printing.comparisons import (
-    PAIRED,
-    CatalogComparison,
-    commit_lines,
-    rebuilds,
-)
-from server.terminal.printing.text import SIGNS, TableColumn, number, table, wrapped
+from server.terminal.printing.comparisons import PAIRED, CatalogComparison, commit_lines
+from server.terminal.printing.text import SIGNS, TableColumn, number, table
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import PackageCounts, PairCounts
@@ -28,10 +23,10 @@ from snapshots.history import Neighbours, age
 from snapshots.models import RevisionInfo
 from snapshots.refs import title
 from snapshots.side_comparisons import SideComparison
-from snapshots.texts import counted, day, few, in_words, minute, short_digest, short_hash, versioned
+from snapshots.texts import counted, day, few, in_words, minute, short_digest, versioned
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint, with_returned
-from snapshots.timelines.packages import PackageEntry
+from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import Span
 
 _INDENT = " " * 4
@@ -90,14 +85,14 @@ class Log(msgspec.Struct, frozen=True):
         for entry in self.entries:
             yield f"{text.digest(entry.revision.ref)}: {entry.text}"
 
-    def blocks(self) -> Iterator[Sequence[str]]:
-        """Yield the lines of each entry."""
-        yield self.title
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of each entry, after an empty one."""
+        yield from self.title
         for entry in self.entries:
             revision, source = entry.revision, entry.revision.source
-            heading = text.digest(f"revision {revision.ref}")
+            yield from ("", text.digest(f"revision {revision.ref}"))
             facts = [("Date", minute(revision.taken_at)), ("Source", text.source_text(source))]
-            yield [heading, *text.labelled(facts), "", *entry.lines]
+            yield from (*text.labelled(facts), "", *entry.lines)
 
 
 def log_of(
@@ -173,14 +168,14 @@ def _package_log(opened: OpenedCatalog, name: str, series: str, selection: Selec
         Question("PackageLog", {"series": series, "package": name, "first": selection.limit}),
         [
             f"{text.name(name)} in {series}: {changed}",
-            *wrapped(f"first seen in {title(timeline.first_seen)}"),
-            *wrapped(f"last seen in {title(timeline.last_seen)}"),
+            f"first seen in {title(timeline.first_seen)}",
+            f"last seen in {title(timeline.last_seen)}",
         ],
         (
             LogEntry(
                 entry.head,
                 package_line(entry),
-                [*wrapped(f"{_INDENT}{_package_text(entry)}"), *_count_lines(entry, entry.reasons)],
+                [f"{_INDENT}{_package_text(entry)}", *_count_lines(entry, entry.reasons)],
             )
             for entry in selection.of(timeline.entries, lambda entry: entry.head)
         ),
@@ -211,7 +206,7 @@ def _hash_log(opened: OpenedCatalog, subject: str, series: str | None, selection
     lines = [f"{name} {text.digest(f'/{past.hash}')}", *span_lines(spans)]
     if len(checksums) > 1:
         binaries = f"{len(checksums):,} binaries under this hash"
-        lines += wrapped(text.changed(f"{binaries}: {few(checksums, _MAX_CHECKSUMS)}"))
+        lines.append(text.changed(f"{binaries}: {few(checksums, _MAX_CHECKSUMS)}"))
     return Log(Question("HashLog", {"hash": past.hash}), lines, _events(spans, selection))
 
 
@@ -230,7 +225,7 @@ def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
             why = _reason_text(span.reason_gone)
             end = f"removed in {title(span.gone_in)}{why and f' ({why})'}"
         about = _reason_text(span.reason_came)
-        yield from wrapped(f"{indent}{span.series}: {revisions}: {about}; {end}")
+        yield f"{indent}{span.series}: {revisions}: {about}; {end}"
 
 
 def _events(spans: Iterable[Span], selection: Selection) -> Iterator[LogEntry]:
@@ -273,7 +268,7 @@ def _count_lines(counts: SpecCounts, reasons: Mapping[SpecChangeReason, int]) ->
             what = "with other facts" if kind is SpecChangeKind.CHANGED else kind.value
             parts = "" if kind is SpecChangeKind.CHANGED else counted_reasons(kind, reasons)
             line = f"{_INDENT}{sign} {count:,} {what}{parts and f': {parts}'}"
-            yield from map(style, wrapped(line, _INDENT * 2))
+            yield style(line)
 
 
 # -- what rebuilt most in a series
@@ -311,7 +306,7 @@ def print_causes(
     def lines() -> Iterator[str]:
         days = sorted({day(revision.taken_at) for revision in revisions})
         span = f" from {days[0]} to {days[-1]}" if days else ""
-        yield from wrapped(f"{text.name(series)}: {counted(len(revisions), 'revision')}{span}")
+        yield f"{text.name(series)}: {counted(len(revisions), 'revision')}{span}"
         if not causes:
             what = "No commit of the recipes" if SeriesCauseKey.COMMIT in by else "Nothing"
             yield f"{what} is known to have caused a replacement."
@@ -338,60 +333,35 @@ def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
 # -- the commits of a spec or a package, through time
 
 
-class BlameEntry(msgspec.Struct, frozen=True):
-    """A revision in which a package, or the spec of a hash, was rebuilt, and the main cause."""
+def blame_lines(
+    opened: OpenedCatalog, package: str, series: str, limit: int | None
+) -> Iterator[str]:
+    """Yield the rebuilds of a package with their commits, newest first, or that there are none.
 
-    revision: RevisionInfo
-    hash: str | None
-    comparison: CatalogComparison
-    cause: int
-
-
-def blamed(opened: OpenedCatalog, subject: str, series: str) -> Iterator[BlameEntry]:
-    """Yield the rebuilds of a package, or of a spec and its predecessors, newest first.
-
-    Raises what ``OpenedCatalog.hash_history`` and ``package_timeline`` raise.
+    Raises what ``OpenedCatalog.package_timeline`` raises.
     """
-    if subject.startswith("/"):
-        yield from _of_hash(opened, subject, series)
-        return
-    for entry in opened.package_timeline(subject, series).entries:
+    rebuilds = _rebuilds(opened, opened.package_timeline(package, series))
+    is_any = False
+    for revision, comparison, cause in islice(rebuilds, limit):
+        is_any = True
+        name = cause_title(comparison.explanation.causes.name_of(cause))
+        yield f"{text.name(title(revision))}: {name}"
+        if comparison.recipes.why_unknown is not None:
+            yield f"  {text.quiet(comparison.recipes.why_unknown)}"
+        yield from commit_lines(comparison.recipes, cause, "  ", is_whole=True)
+    if not is_any:
+        yield f"no spec of it replaced another in {series}"
+
+
+def _rebuilds(
+    opened: OpenedCatalog, timeline: PackageTimeline
+) -> Iterator[tuple[RevisionInfo, CatalogComparison, int]]:
+    """Yield each revision that rebuilt a package with each main cause, that of most specs first."""
+    for entry in timeline.entries:
         if entry.base is not None and any(reason in entry.reasons for reason in PAIRED):
             comparison = SideComparison(entry.base, entry.head, opened.library)
-            own = comparison.whole.head.rows_of(subject) or slice(0, 0)
-            for cause in rebuilds(comparison, np.arange(own.start, own.stop, dtype=np.int32)):
-                yield BlameEntry(entry.head, None, comparison, cause)
-
-
-def _of_hash(opened: OpenedCatalog, subject: str, series: str) -> Iterator[BlameEntry]:
-    history = opened.complete().history
-    hashes, seen = [opened.hash_history(subject).hash], set[str]()
-    while hashes and hashes[0] not in seen:
-        hash_ = hashes.pop()
-        seen.add(hash_)
-        spans = [it for it in opened.hash_history(hash_).spans if it.series == series]
-        for span in reversed(spans):
-            if (base := history.previous(span.first)) is None:
-                continue
-            comparison = SideComparison(base, span.first, opened.library)
-            why = comparison.explanation
-            row = why.head.frame.hashes.find(hash_)
-            if row is not None and (before := int(why.counterparts.base_of[row])) >= 0:
-                (cause,) = rebuilds(comparison, np.array([row], np.int32))
-                yield BlameEntry(span.first, hash_, comparison, cause)
-                hashes = [why.base.frame.hashes.at(before)]
-
-
-def blame_lines(entries: Iterable[BlameEntry], series: str) -> Iterator[str]:
-    """Yield the rebuilds with their commits, or a remark that there are none in the series."""
-    entry = None
-    for entry in entries:
-        subject = "" if entry.hash is None else f" {text.digest(short_hash(entry.hash))}"
-        cause = cause_title(entry.comparison.explanation.causes.name_of(entry.cause))
-        recipes = entry.comparison.recipes
-        yield f"{text.name(title(entry.revision))}{subject}: {cause}"
-        if recipes.why_unknown is not None:
-            yield f"  {text.quiet(recipes.why_unknown)}"
-        yield from commit_lines(recipes, entry.cause, "  ", is_whole=True)
-    if entry is None:
-        yield f"no spec of it replaced another in {series}"
+            own = comparison.whole.head.rows_of(timeline.name) or slice(0, 0)
+            rows = np.arange(own.start, own.stop, dtype=np.int32)
+            for count in comparison.explanation.causes.counted(rows):
+                if count.num_specs:
+                    yield entry.head, comparison, count.number

@@ -3,9 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
 
-from server.terminal.console import plain
 from server.terminal.printing.revisions import revision_lines
 from server.terminal.printing.text import (
     REVISION,
@@ -15,10 +13,8 @@ from server.terminal.printing.text import (
     quiet,
     removed,
     table,
-    wrapped,
 )
 from snapshots.catalog.copies import Copied
-from snapshots.catalog.publication import Publication
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
 from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice
@@ -30,7 +26,6 @@ from snapshots.history import History
 from snapshots.recipes.commits import RecipesOrigin
 from snapshots.refs import series
 from snapshots.sources.buildcache.reader import CacheDifference
-from snapshots.sources.reports import Report
 from snapshots.texts import counted, minute, size
 
 _MAX_CELLS = 10
@@ -46,26 +41,13 @@ def imported_text(imported: ImportedRecipes) -> str:
     return f"recipes of {revisions} found{dated}; {counted(imported.num_commits, 'commit')} read"
 
 
-def publication_facts(publications: Sequence[Publication], report: Report) -> dict[str, Any]:
-    """Return the results of an import in their JSON form."""
-    names = ("location", "line", "key", "reason")
-    return {
-        "revisions": [
-            {"revision": it.revision, "isNew": it.is_new, "isRepaired": it.is_repaired}
-            for it in publications
-        ],
-        "skipped": [{name: getattr(it, name) for name in names} for it in report.skipped],
-        "warnings": report.warnings,
-    }
-
-
 # -- removing, deleting, copying
 
 
 def removed_lines(removal: Removal, history: History, *, dry_run: bool) -> Iterator[str]:
     """Yield the removed revisions, and a summary."""
     yield from revision_lines(removal.revisions, history)
-    yield from wrapped(_summary(removal, dry_run=dry_run))
+    yield _summary(removal, dry_run=dry_run)
 
 
 def pruned_lines(
@@ -81,7 +63,7 @@ def pruned_lines(
         kept[series(choice.revision.tag)] += bool(choice.kept_by)
     for one in history.series_names:
         yield f"{one}: {kept[one]:,} of {counted(total[one], 'revision')} kept"
-    yield from wrapped(_summary(removal, dry_run=dry_run))
+    yield _summary(removal, dry_run=dry_run)
 
 
 def kept_by_tag_alone(choices: Sequence[RetentionChoice]) -> str:
@@ -99,13 +81,6 @@ def _summary(removal: Removal, *, dry_run: bool) -> str:
         return f"{done}; others have the same contents"
     contents = f"{counted(len(removal.contents), 'content')} after some time"
     return f"{done}; 'cachelog vacuum' deletes {contents}, {size(removal.num_bytes)}"
-
-
-def removal_facts(removal: Removal, *, dry_run: bool) -> dict[str, Any]:
-    """Return the removed revisions in their JSON form."""
-    facts = plain(removal)
-    del facts["rows"]
-    return {"dryRun": dry_run, **facts}
 
 
 def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[str]:
@@ -165,7 +140,7 @@ def status_lines(status: Status) -> Iterator[str]:
         yield from ("", *table(status.runs, run_columns))
     yield ""
     for problem in status.problems:
-        yield from wrapped(f"{removed('problem')}: {problem}")
+        yield f"{removed('problem')}: {problem}"
     if not status.problems:
         yield "nothing needs a person"
 

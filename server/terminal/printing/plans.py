@@ -8,12 +8,11 @@ from operator import attrgetter
 import msgspec
 
 from server.settings import settings_from
-from server.terminal.catalogs import OpenedCatalog, open_sides
+from server.terminal.catalogs import open_sides
 from server.terminal.console import note
-from server.terminal.documents import Question, planned_inputs, side_name
 from server.terminal.printing import comparisons, text, verdicts
 from server.terminal.printing.comparisons import CatalogComparison
-from server.terminal.printing.text import TableColumn, number, table, wrapped
+from server.terminal.printing.text import TableColumn, number, table
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange
@@ -58,8 +57,8 @@ def plan(
     locks: Sequence[Sequence[str]],
     recipes: str | None,
     commits: str | None,
-) -> tuple[OpenedCatalog, Planned]:
-    """Return a catalog, and the build plan for lock files, given as pairs of a stack and a file.
+) -> Planned:
+    """Return the build plan for lock files, given as pairs of a stack and a file.
 
     Stacks that base does not have are listed on standard error. Raises what ``open_sides`` raises,
     SourceError for lock files and repositories, and InvalidArgument for commits.
@@ -88,8 +87,7 @@ def plan(
     known = opened.catalog.recipes.of(side)
     change = None if recipes is None else _commits(computed.explanation, known, recipes, commits)
     why = computed.explanation
-    planned = Planned(side, head, opened.library, explained=why, plan=computed, commits=change)
-    return opened, planned
+    return Planned(side, head, opened.library, explained=why, plan=computed, commits=change)
 
 
 def _commits(
@@ -137,11 +135,11 @@ def summary(planned: Planned) -> str:
 def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
     """Yield the specs to build of each stack, the causes, and the losses."""
     yield from comparisons.title_lines(planned)
-    yield from wrapped(f"{summary(planned)} (size {planned.plan.size_label})")
+    yield f"{summary(planned)} (size {planned.plan.size_label})"
     yield from table(planned.stack_plans, _columns(planned))
     yield from comparisons.cause_lines(planned)
     for change in planned.plan.downgrades:
-        yield from wrapped(f"downgraded: {text.name(change.name)} {_downgrade_text(change)}")
+        yield f"downgraded: {text.name(change.name)} {_downgrade_text(change)}"
     cells = planned.plan.cells.select([CoverageChangeKind.LOST])
     yield from comparisons.coverage_cell_lines(cells[:_MAX_LISTED])
     if len(cells) > _MAX_LISTED:
@@ -179,12 +177,3 @@ def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
 
 def _downgrade_text(change: PackageChange) -> str:
     return f"{change.newest_before} → {change.newest_after}"
-
-
-def question_of(planned: Planned, locks: Sequence[Sequence[str]]) -> Question:
-    """Return the document of a plan, with the specs of its lock files."""
-    contents = ((stack, lock_files.read_content(file).content) for stack, file in locks)
-    specs = [spec for stack, content in contents for spec in planned_inputs(stack, content)]
-    stacks = [stack for stack, _ in locks]
-    variables = {"base": side_name(planned.base), "specs": specs, "stacks": stacks}
-    return Question("Plan", variables, (planned.base,))

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from server.terminal.catalogs import OpenedCatalog, open_sides
+from server.terminal.catalogs import OpenedCatalog, open_side
 from server.terminal.console import note
 from server.terminal.documents import Question, print_answer, side_name, spec_inputs
-from server.terminal.parameters import open_catalog
 from server.terminal.printing import histories, text
 from server.terminal.printing.comparisons import field_text, pair_text
-from server.terminal.printing.text import TableColumn, labelled, number, table, wrapped
+from server.terminal.printing.text import TableColumn, labelled, number, table
 from snapshots.arrays import Mask, Rows
 from snapshots.catalog.library import best_covering, candidates
 from snapshots.catalog.publication import Publication
@@ -78,20 +77,6 @@ def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Itera
 
 def _source(revision: RevisionInfo) -> str:
     return f"{revision.source.kind}{' (synthetic)' if revision.source.synthetic else ''}"
-
-
-def tag_lines(history: History) -> Iterator[str]:
-    """Yield a table with one line per tag: its newest revision, and the number of revisions."""
-    columns = [
-        TableColumn("tag", 0, attrgetter("tag"), text.name),
-        TableColumn("series", 4, lambda row: series_of(row.tag)),
-        number("revisions", 3, lambda row: len(history.of_tag(row.tag))),
-        TableColumn("newest", 2, attrgetter("ref")),
-        _last_seen_column(history),
-        number("packages", 6, attrgetter("num_packages")),
-        number("specs", 5, attrgetter("num_specs")),
-    ]
-    return table([history.of_tag(tag)[0] for tag in history.tags], columns)
 
 
 def _last_seen_column(history: History) -> TableColumn:
@@ -196,24 +181,24 @@ def spec_list_lines(specs: Iterable[Spec]) -> Iterator[str]:
         if len(of_package) > 1:
             common = reduce(and_, ({*spec.variants} for spec in of_package))
         if common:
-            yield from wrapped(f"{text.name(name)}: {' '.join(sorted(common))}")
+            yield f"{text.name(name)}: {' '.join(sorted(common))}"
         namespaces: defaultdict[str, set[str | None]] = defaultdict(set)
         for spec in of_package:
             namespaces[spec.short].add(spec.namespace)
         for spec in of_package:
             is_ambiguous = len(namespaces[spec.short]) > 1
-            yield from text.spec_lines(spec, (is_ambiguous and spec.namespace) or "", common)
+            yield text.spec_line(spec, (is_ambiguous and spec.namespace) or "", common)
 
 
 # -- everything about a revision, a package or a spec
 
 
-def print_subject(opened: OpenedCatalog, words: Sequence[str], series: str | None = None) -> None:
+def print_subject(opened: OpenedCatalog, words: Sequence[str]) -> None:
     """Print the subject that the words ``[REF] [PACKAGE|/HASH]`` name.
 
-    A single word is a ref if such a revision exists; otherwise, or with a series, it is a package.
-    Raises what ``History.resolve`` raises, and InvalidArgument, CatalogError or AmbiguousHash if
-    there is no such subject.
+    A single word is a ref if such a revision exists; otherwise it is a package. Raises
+    what ``History.resolve`` raises, and InvalidArgument, CatalogError or AmbiguousHash if there is
+    no such subject.
     """
     if len(words) == _REF_AND_SUBJECT:
         revision = opened.history.resolve(words[0])
@@ -221,11 +206,8 @@ def print_subject(opened: OpenedCatalog, words: Sequence[str], series: str | Non
             _print_spec(opened, revision, words[1])
         else:
             _print_package_in(opened, revision, words[1])
-    elif series is not None and words:
-        _print_package(opened, opened.package_timeline(words[0], series))
     elif not words:
-        newest = opened.revision(None) if series is None else opened.history.of_series(series)[0]
-        _print_revision(opened, newest)
+        _print_revision(opened, opened.revision(None))
     elif words[0].startswith("/"):
         _print_spec(opened, None, words[0])
     else:
@@ -384,7 +366,7 @@ def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, word: str)
     spec = frame.spec(row)
 
     def lines() -> Iterator[str]:
-        yield from map(text.name, wrapped(spec.short))
+        yield text.name(spec.short)
         facts = [
             (fact.label or in_words(fact.name).capitalize(), _fact_text(spec, shown_in, fact))
             for fact in SHOWN_FACTS.values()
@@ -430,7 +412,7 @@ def _counterpart_lines(opened: OpenedCatalog, hash_: str, head: RevisionInfo) ->
     else:
         return
     differences = pair_text(before.spec(places[0]), after.spec(places[1]))
-    yield from wrapped(f"{words} /{short_hash(shown)} in {title(head)}: {differences}")
+    yield f"{words} /{short_hash(shown)} in {title(head)}: {differences}"
 
 
 def _fact_text(spec: Spec, revision: RevisionInfo, fact: Fact) -> str:
@@ -469,7 +451,7 @@ def _dependency_lines(side: Side, row: int) -> Iterator[str]:
         elif node >= graph.num_rows:
             facts += ", not in the revision"
         name = versioned(frame.package.at(place), frame.version.at(place))
-        yield from wrapped(f"  {short_hash(frame.hashes.at(place))} {name} ({facts})")
+        yield f"  {short_hash(frame.hashes.at(place))} {name} ({facts})"
 
 
 def _dependent_lines(side: Side, row: int) -> Iterator[str]:
@@ -482,7 +464,7 @@ def _dependent_lines(side: Side, row: int) -> Iterator[str]:
         return
     yield f"{counted(len(specs), 'spec')} {'needs' if len(specs) == 1 else 'need'} it directly:"
     for spec in specs[:_MAX_DEPENDENTS]:
-        yield from wrapped(f"  {short_hash(spec.hash)} {versioned(spec.name, spec.version)}")
+        yield f"  {short_hash(spec.hash)} {versioned(spec.name, spec.version)}"
     if (more := len(specs) - _MAX_DEPENDENTS) > 0:
         yield f"  and {more:,} more"
 
@@ -490,24 +472,18 @@ def _dependent_lines(side: Side, row: int) -> Iterator[str]:
 # -- the specs of a lock file
 
 
-def print_check(
-    location: str, locked: LockFile, ref: str | None, *, best: bool, series: str | None
-) -> Lookup:
+def print_check(location: str, locked: LockFile, ref: str | None, *, best: bool) -> Lookup:
     """Look up the specs of a lock file in the side that a ref names, and print which it has.
 
     By default, that is the newest revision of the main series. With ``best``, it is the revision
-    with the most specs, among the newest of each tag, or among all of a ``series``.
+    with the most specs, among the newest of each tag.
     """
-    revision: SideInfo
     requested = RequestedSpecs(locked.specs)
-    opened, covered = open_catalog(location) if ref is None else None, []
-    if opened is None:
-        opened, [revision] = open_sides(location, [ref or ""])
-    else:
-        opened.history.require_series(series)
-        if best:
-            covered = best_covering(opened.library, candidates(opened.history, series), requested)
-        revision = covered[0].revision if covered else opened.revision(None)
+    opened, revision = open_side(location, ref)
+    covered = []
+    if best:
+        covered = best_covering(opened.library, candidates(opened.history), requested)
+        revision = covered[0].revision
     lookup = Lookup(requested, opened.frame(revision))
 
     def lines() -> Iterator[str]:
@@ -522,12 +498,12 @@ def print_check(
                 yield text.quiet(f"and {counted(further, 'revision')} more")
             yield ""
         writer = "" if locked.writer is None else f", for a lock file of {locked.writer}"
-        yield from wrapped(f"Searched {title(revision)}{writer}")
+        yield f"Searched {title(revision)}{writer}"
         yield from _count_lines(locked, lookup)
         if locked.left_out:
             names = [f"{versioned(it.name, it.version)} ({it.why.value})" for it in locked.left_out]
             what = "Not looked up, because build caches do not contain them"
-            yield from wrapped(f"{what}: {', '.join(names)}.")
+            yield f"{what}: {', '.join(names)}."
         yield from _missing_lines(opened, revision, lookup)
 
     variables = {"ref": side_name(revision), "specs": spec_inputs(locked.specs)}
@@ -573,9 +549,9 @@ def _missing_lines(opened: OpenedCatalog, revision: SideInfo, lookup: Lookup) ->
         line = f"  {text.removed('-')} {short_hash(spec.hash)} {name}{root}; {nearest}"
         by_fate[fates.get(spec.hash, "never seen in this catalog")].append(line)
     for fate, group in sorted(by_fate.items(), key=lambda item: -len(item[1])):
-        yield from ("", *wrapped(f"{counted(len(group), 'spec')}: {fate}"))
+        yield from ("", f"{counted(len(group), 'spec')}: {fate}")
         for line in group:
-            yield from wrapped(line, " " * 6)
+            yield line
 
 
 def what_became(

@@ -1,14 +1,14 @@
 """Lines that fit the terminal: tables, labelled facts, and a line for a spec or a change."""
 
-import re
+import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
+from shutil import get_terminal_size
 from typing import Any
 
 import click
 import msgspec
 
-from server.terminal.console import width
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.frames.dependencies import DependencyType
 from snapshots.models import RevisionInfo, Source, Spec
@@ -32,9 +32,6 @@ SIGNS: dict[SpecChangeKind, tuple[str, Style]] = {
 """The sign and the style of each kind of change."""
 
 _GAP = 2
-_INDENT = " " * 4
-# Lines break at spaces and between switches (+mpi~cxx), but not within quotes.
-_PIECE = re.compile(r"""\s*[+~]?(?:"[^"]*"|'[^']*'|[^\s+~])*""")
 
 
 class TableColumn(msgspec.Struct, frozen=True):
@@ -77,12 +74,12 @@ def _cell_text(value: str | int | None) -> str:
 
 
 def table(rows: Sequence[Any], columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield the lines of a table that fits ``console.width()``.
+    """Yield the lines of a table.
 
-    Columns are omitted until the others fit. Those of rank 0 are always shown.
+    At a terminal, columns are omitted until the others fit. Those of rank 0 are always shown.
     """
     shown = [(column, column.texts(rows)) for column in columns]
-    limit = width()
+    limit = get_terminal_size().columns if sys.stdout.isatty() else None
     while limit is not None and _width_of(shown) > limit and any(c.rank for c, _ in shown):
         shown.remove(max(shown, key=lambda pair: pair[0].rank))
     for place in range(len(rows) + 1):
@@ -97,46 +94,21 @@ def _width_of(columns: Sequence[tuple[TableColumn, list[str]]]) -> int:
     return sum(len(texts[0]) + _GAP for _, texts in columns) - _GAP
 
 
-def wrapped(text: str, indent: str = _INDENT) -> list[str]:
-    """Return the lines of a text that contains specs; all but the first are indented.
-
-    Lines break at spaces and between the switches of variants to fit ``console.width()``. A single
-    piece that is longer than that is not broken.
-    """
-    limit = width()
-    if limit is None or len(text) <= limit:
-        return [text]
-    lines = [""]
-    for piece in filter(None, _PIECE.findall(text)):
-        if lines[-1].strip() and len(lines[-1]) + len(piece) > limit:
-            lines.append(indent + piece.lstrip())
-        else:
-            lines[-1] += piece
-    return lines
-
-
 def labelled(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each label with its text, wrapped and aligned; labels without text are omitted."""
+    """Yield each label with its text, aligned; labels without text are omitted."""
     shown = [(f"{label}:", text) for label, text in facts if text]
     widest = max((len(label) for label, _ in shown), default=0) + _GAP
     for label, text in shown:
-        first, *others = wrapped(label.ljust(widest) + text, " " * widest)
-        yield quiet(first[:widest]) + first[widest:]
-        yield from others
+        yield quiet(label.ljust(widest)) + text
 
 
-def spec_lines(spec: Spec, note: str = "", common: Container[str] = ()) -> list[str]:
-    """Return a spec: its short hash, short form and stacks, without the ``common`` variants.
-
-    It is one line unless the width is limited.
-    """
+def spec_line(spec: Spec, note: str = "", common: Container[str] = ()) -> str:
+    """Return a spec: its short hash, short form and stacks, without the ``common`` variants."""
     own = [variant for variant in spec.variants if variant not in common]
     short = msgspec.structs.replace(spec, variants=own).short
     stacks = sorted({*spec.stacks} - {ROOT_STACK}, key=natural_key)
     in_stacks = f" ({' '.join(stacks)})" if stacks else ""
-    text = short_hash(spec.hash)
-    first, *others = wrapped(f"{text} {short}{in_stacks}{note and f': {note}'}")
-    return [digest(text) + first[len(text) :], *others]
+    return f"{digest(short_hash(spec.hash))} {short}{in_stacks}{note and f': {note}'}"
 
 
 def types_of(mask: int) -> list[str]:

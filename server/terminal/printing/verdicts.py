@@ -1,9 +1,8 @@
-"""Verdicts of rules: as lines of text, as a JSON document, and in formats of CI systems."""
+"""Verdicts of rules: as lines of text, and in formats of CI systems."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import click
@@ -12,7 +11,7 @@ import msgspec
 from server.terminal.catalogs import open_sides
 from server.terminal.console import note
 from server.terminal.printing import text
-from server.terminal.printing.text import Style, wrapped
+from server.terminal.printing.text import Style
 from snapshots.catalog.library import Library
 from snapshots.catalog.publication import Approve, Planned
 from snapshots.changes.diff import Comparison
@@ -148,14 +147,12 @@ _STYLES: dict[str, Style] = {
 def verdict_lines(report: GateReport) -> Iterator[str]:
     """Yield the sides judged, each rule with its first breaches, and the number of broken rules."""
     base = f"{title(report.base)} -> " if report.base else ""
-    yield from wrapped(f"{base}{title(report.head)}")
+    yield f"{base}{title(report.head)}"
     for result in report.verdict.results:
         word = result.outcome
-        first, *others = wrapped(f"{word}: {result.rule.name}: {result.message}")
-        yield _STYLES[word](first[: len(word)]) + first[len(word) :]
-        yield from others
+        yield f"{_STYLES[word](word)}: {result.rule.name}: {result.message}"
         for line in result.few_breaches:
-            yield from wrapped(f"  {line}")
+            yield f"  {line}"
     yield summary(report.verdict)
 
 
@@ -168,36 +165,6 @@ def summary(verdict: Verdict) -> str:
     counts = (errors, "error"), (warnings, "warning")
     parts = [counted(count, noun) for count, noun in counts if count]
     return f"{' and '.join(parts)} in {total}"
-
-
-def verdict_document(report: GateReport) -> dict[str, Any]:
-    """Return the verdict with the names of ``CheckReport`` in the API."""
-    results = [
-        {
-            "name": result.rule.name,
-            "level": result.rule.level,
-            "line": result.rule.line,
-            "hasPassed": result.passed,
-            "message": result.message,
-            "numBreaches": len(result.breaches),
-            "breaches": [
-                {
-                    "message": breach.message,
-                    "packageName": breach.package,
-                    "hashes": breach.hashes(),
-                }
-                for breach in result.breaches
-            ],
-        }
-        for result in report.verdict.results
-    ]
-    return {
-        "rulesFile": report.rules,
-        "base": report.base,
-        "head": report.head,
-        "hasPassed": report.verdict.passed,
-        "rules": results,
-    }
 
 
 # -- annotations of GitHub

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.terminal.console import faults_end_with, note, print_blocks, print_json, print_text
+from server.terminal.console import faults_end_with, note, print_json, print_paged, print_text
 from server.terminal.printing import text as styles
 from snapshots.texts import is_plain
 
@@ -47,42 +47,42 @@ def test_operating_system_errors_propagate() -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "file")
 
 
-def test_messages_and_blocks_have_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """Such as a caret below a query; an empty line separates blocks; controls are escaped."""
+def test_messages_have_several_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as a caret below a query; controls are escaped."""
     note("a\x1b[31m\n  ^")
-    print_blocks([])
-    print_blocks([["a", "b\x1b[5m"], ["c"]])
-    assert capsys.readouterr() == ("a\nb\\x1b[5m\n\nc\n", "a\\x1b[31m\n  ^\n")
+    print_paged([])
+    print_paged(["a", "b\x1b[5m"])
+    assert capsys.readouterr() == ("a\nb\\x1b[5m\n", "a\\x1b[31m\n  ^\n")
 
 
-@pytest.mark.parametrize(("num_blocks", "is_paged"), [(3, False), (4, True), (99, True)])
-def test_long_blocks_are_paged(
-    num_blocks: int,
+@pytest.mark.parametrize(("num_lines", "is_paged"), [(6, False), (7, True), (99, True)])
+def test_long_output_is_paged(
+    num_lines: int,
     is_paged: bool,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """They go through the pager if they do not fit, and are generated as it reads them."""
+    """Lines go through the pager if they do not fit, and are generated as it reads them."""
     generated: list[int] = []
     read: list[str] = []
 
-    def blocks() -> Iterator[list[str]]:
-        for number in range(num_blocks):
+    def lines() -> Iterator[str]:
+        for number in range(num_lines):
             generated.append(number)
-            yield [str(number)]
+            yield str(number)
 
     def pager(texts: Iterable[str]) -> None:
-        read.extend(text for _, text in zip(range(5), texts, strict=False))
+        read.extend(text for _, text in zip(range(8), texts, strict=False))
 
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     size = os.terminal_size((80, 7))
     monkeypatch.setattr("server.terminal.console.get_terminal_size", lambda: size)
     monkeypatch.setattr(click, "echo_via_pager", pager)
-    print_blocks(blocks())
+    print_paged(lines())
     output = "".join(read) if is_paged else capsys.readouterr().out
-    assert output.split() == list(map(str, range(min(num_blocks, 5))))
-    assert len(generated) <= 6
+    assert output.split() == list(map(str, range(min(num_lines, 8))))
+    assert len(generated) <= 9
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
