@@ -10,7 +10,7 @@ A file in use that is damaged in the source is an error, after everything else w
 nothing is removed from the target, which may have the only good copy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,12 +63,14 @@ def backup(catalog: str, target: str, *, progress: Progress | None = None) -> Co
     read, written = Storage(parse_location(catalog)), Storage(parse_location(target))
     if read.location.root == written.location.root:
         raise InvalidArgument("target", f"{target} is where the catalog is")
-    copy = _Copy(read, written, progress or Report().progress)
     with translated(catalog):
-        copy.read_source()
+        try:
+            RevisionsTable(read).refresh()  # rejects other data and newer catalogs
+        except TableNotFoundError:
+            raise NoCatalog(catalog) from None
+        copy = _Copy(read, written, progress or Report().progress)
     with translated(target):
         written.location.require_writable()
-        copy.read_target()
         return copy.run()
 
 
@@ -80,22 +82,19 @@ class _TableState(msgspec.Struct, frozen=True):
 
     - log: the commits and checkpoints by name, in order
     - table_id: what Delta Lake identifies the table by; None if there is no table
-    - sizes: the files that the table lists, by path relative to the table, in bytes
+    - files: the files that the table lists, by path relative to the catalog
     """
 
     log: Mapping[str, pa.Buffer]
-    table_id: str | None
-    sizes: Mapping[str, int]
+    table_id: str | None = None
+    files: Set[str] = frozenset()
 
 
 def _state_of(storage: Storage, table: str) -> _TableState:
-    """Read the log of a table; raises CatalogError with the name of a broken file."""
-    table_log = TableLog(storage, table)
-    log = table_log.files()
+    """Read the log of a table; raises CatalogError with the name of a broken table."""
+    log = TableLog(storage, table).files()
     if not log:
-        return _TableState(log, None, {})
-    if path := table_log.broken_commit():  # the library would accept an empty commit
-        raise storage.error(f"{path} is not a commit of a Delta table")
+        return _TableState(log)
     # The files that are listed now may be others than those in the log that was read.
     with TemporaryDirectory() as folder:
         copy = Path(folder, "_delta_log")
@@ -104,11 +103,12 @@ def _state_of(storage: Storage, table: str) -> _TableState:
             (copy / name).write_bytes(data)
         try:
             opened = DeltaTable(folder)
-            files = pa.table(opened.get_add_actions()).select(["path", "size_bytes"]).to_pylist()
+            paths = pa.table(opened.get_add_actions())["path"].to_pylist()
         except DeltaError as error:
             raise storage.error(f"the table {table}: {reason_of(error)}") from error
-        sizes = {unquote(file["path"]): file["size_bytes"] for file in files}
-        return _TableState(log, str(opened.metadata().id), sizes)
+        return _TableState(
+            log, str(opened.metadata().id), {f"{table}/{unquote(path)}" for path in paths}
+        )
 
 
 def _difference(table: str, before: _TableState, after: _TableState) -> str | None:
@@ -130,58 +130,54 @@ def _difference(table: str, before: _TableState, after: _TableState) -> str | No
 
 
 class _Copy:
+    """A copy of the tables in ``source``, whose logs were read, to ``target``."""
+
     def __init__(self, source: Storage, target: Storage, progress: Progress) -> None:
         self._source = source
         self._target = target
         self._progress = progress
-        self._states: dict[str, _TableState] = {}
-        self._in_use: dict[str, int] = {}
-        self._existing: dict[str, int] = {}
-        self._earlier: dict[str, _TableState] = {}
-        self._damaged: dict[str, str] = {}
+        self._states = {name: _state_of(source, name) for name in _COPIED}
+        self._existing = _sizes(source)
 
-    def read_source(self) -> None:
-        """Read what is to be copied; raises NoCatalog, and CatalogError for a broken log."""
-        rows = RevisionsTable(self._source)
-        try:
-            rows.refresh()  # rejects other data and newer catalogs
-        except TableNotFoundError:
-            raise NoCatalog(self._source.location.text) from None
-        self._states = {name: _state_of(self._source, name) for name in _COPIED}
-        self._existing = _file_sizes(self._source)
+    def run(self) -> Copied:
+        """Copy files, then logs; raises CatalogError that names the damaged files."""
+        earlier = {name: _state_of(self._target, name) for name in _COPIED}
         for name, state in self._states.items():
-            self._in_use |= {f"{name}/{path}": size for path, size in state.sizes.items()}
-
-    def read_target(self) -> None:
-        """Read the state of the target; raises CatalogError if it is no earlier one."""
-        self._earlier = {name: _state_of(self._target, name) for name in _COPIED}
-        for name in _COPIED:
-            if reason := _difference(name, self._earlier[name], self._states[name]):
+            if reason := _difference(name, earlier[name], state):
                 raise self._target.error(
                     f"its revisions are not earlier ones of {self._source.location.text} "
                     f"({reason}); name an empty place, or that of an earlier copy"
                 )
-
-    def run(self) -> Copied:
-        """Copy files, then logs; raises CatalogError that names the damaged files."""
-        copied = _file_sizes(self._target)
-        missing = [path for path, size in self._in_use.items() if copied.get(path) != size]
-        for path in self._in_use.keys() - missing:
-            self._check_size(path, self._existing.get(path))
+        in_use = {path for state in self._states.values() for path in state.files}
+        copied = _sizes(self._target)
+        damaged = {path: f"{path} is missing" for path in in_use - self._existing.keys()}
+        missing = [
+            path
+            for path, size in self._existing.items()
+            if path in in_use and copied.get(path) != size
+        ]
         num_bytes = 0
         with ThreadPoolExecutor(_COPIERS) as pool:
-            for number, size in enumerate(pool.map(self._copy, missing)):
+            copies = pool.map(self._copy, missing)
+            for number, (path, size) in enumerate(zip(missing, copies, strict=True)):
                 self._progress("copying files", number, len(missing))
-                num_bytes += size
+                if isinstance(size, str):
+                    damaged[path] = size
+                else:
+                    num_bytes += size
         self._progress("copying files", len(missing), len(missing))
         for name in reversed(_COPIED):
-            self._write_log(name)
-        if self._damaged:
-            raise self._source.error(self._report())
+            self._write_log(name, earlier[name])
+        if damaged:
+            raise self._source.error(
+                f"{few([damaged[path] for path in sorted(damaged)], _SHOWN, '; ')}; all other "
+                f"files are copied, and none is removed from {self._target.location.text}; see "
+                f"'cachelog verify --catalog {self._source.location.text}'"
+            )
         rows = RevisionsTable(self._target)
         rows.refresh()
         # Readers of the target may still use what the source has not deleted yet.
-        gone = copied.keys() - self._in_use.keys() - self._existing.keys()
+        gone = copied.keys() - in_use - self._existing.keys()
         for path in gone:
             self._target.remove(path)
         return Copied(
@@ -191,33 +187,18 @@ class _Copy:
             num_removed=len(gone),
         )
 
-    def _copy(self, path: str) -> int:
-        """Copy a file if it is sound; return the number of copied bytes."""
-        size = self._in_use[path]
+    def _copy(self, path: str) -> int | str:
+        """Copy a file if it is sound; return its size, or what is wrong with it."""
         try:
-            data = self._source.read(path, size)
+            data = self._source.read(path)
             check_bytes(path, data)
-        except FileNotFoundError:
-            self._check_size(path, None)
-        except pa.ArrowInvalid as error:
-            self._damaged[path] = str(error)
-        else:
-            if self._check_size(path, self._existing.get(path, data.size)):
-                self._target.write(path, data)
-                return size
-        return 0
+        except (FileNotFoundError, pa.ArrowInvalid) as error:
+            return reason_of(error)
+        self._target.write(path, data)
+        return int(data.size)
 
-    def _check_size(self, path: str, size: int | None) -> bool:
-        """Return whether a file of the source has the size that the log states."""
-        if size is None:
-            self._damaged[path] = f"{path} is missing"
-        elif size != self._in_use[path]:
-            self._damaged[path] = f"{path} has {size:,} bytes instead of {self._in_use[path]:,}"
-        return path not in self._damaged
-
-    def _write_log(self, name: str) -> None:
-        folder = f"{name}/_delta_log"
-        earlier, state = self._earlier[name], self._states[name]
+    def _write_log(self, name: str, earlier: _TableState) -> None:
+        folder, state = f"{name}/_delta_log", self._states[name]
         before = earlier.log
         self._target.sync()
         if earlier.table_id != state.table_id:
@@ -231,16 +212,9 @@ class _Copy:
         for file in sorted(before.keys() - state.log):
             self._target.remove(f"{folder}/{file}")
 
-    def _report(self) -> str:
-        damaged = few([self._damaged[path] for path in sorted(self._damaged)], _SHOWN, "; ")
-        return (
-            f"{damaged}; all other files are copied, and none is removed from "
-            f"{self._target.location.text}; see 'cachelog verify --catalog "
-            f"{self._source.location.text}'"
-        )
 
-
-def _file_sizes(storage: Storage) -> dict[str, int]:
+def _sizes(storage: Storage) -> dict[str, int]:
+    """Return the sizes of the data files in bytes, by path relative to the catalog."""
     return {
         f"{name}/{path}": file.size
         for name in _COPIED

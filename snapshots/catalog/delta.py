@@ -10,7 +10,6 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import accumulate
 from math import inf
@@ -18,13 +17,12 @@ from random import random
 from time import sleep, time
 from typing import Any, TypeVar
 from urllib.parse import unquote
-from uuid import uuid4
 
 import msgspec
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable, Field, QueryBuilder, Schema, write_deltalake
+from deltalake import DeltaTable, Field, QueryBuilder, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
     AddAction,
@@ -164,14 +162,13 @@ def _versions_of(names: Iterable[str]) -> dict[str, int]:
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A state of a table: its version, and the checksum and size of the commit that created it.
+    """A state of a table: its version, and the checksum of the commit that created it.
 
     A table that replaces another has other marks, even at the same version.
     """
 
     version: int
     checksum: str
-    size: int
 
 
 class TableLog:
@@ -185,50 +182,21 @@ class TableLog:
         """Return whether the commit of a version exists."""
         return self._storage.exists(self._path(version))
 
-    def mark(self, version: int) -> Mark | None:
-        """Return the mark of a version; None if its commit does not exist."""
+    def mark(self, version: int) -> Mark:
+        """Return the mark of a version."""
         try:
-            data = self._storage.read(self._path(version))
+            return Mark(version, checksum(self._storage.read(self._path(version))))
         except FileNotFoundError:
-            return None
-        return Mark(version, checksum(data), data.size)
-
-    def contains(self, mark: Mark) -> bool:
-        """Return whether the log still contains the commit of a state, byte by byte."""
-        try:
-            data = self._storage.read(self._path(mark.version), mark.size)
-        except (FileNotFoundError, pa.ArrowInvalid):
-            return False
-        return checksum(data) == mark.checksum
+            return Mark(version, "")
 
     def files(self) -> dict[str, pa.Buffer]:
         """Return all commits and checkpoints by name, consistent with each other."""
         return repeated(self._files, FileNotFoundError)  # other processes may trim the log
 
     def _files(self) -> dict[str, pa.Buffer]:
-        sizes = self._storage.sizes(self.folder)
-        names = _versions_of(sizes)
-        paths = {f"{self.folder}/{name}": sizes[name] for name in names}
-        return dict(zip(names, self._storage.read_all(paths), strict=True))
-
-    def broken_commit(self) -> str | None:
-        """Return the path of a commit that is not one, if there is any; all of them are read."""
-        for name, data in self.files().items():
-            if name.endswith(".json") and not _is_commit(bytes(data)):
-                return f"{self.folder}/{name}"
-        return None
-
-    def has_empty_commit(self) -> bool:
-        """Return whether a commit in a folder is empty, which a power cut can leave."""
-        if not self._storage.location.is_folder:
-            return False
-        sizes = self._storage.sizes(self.folder)
-        return any(not size and name.endswith(".json") for name, size in sizes.items())
-
-    def is_lost(self) -> bool:
-        """Return whether the table has data files but an empty log, which no import leaves."""
-        table = self.folder.removesuffix(f"/{_FOLDER}")
-        return bool(self._storage.data_files(table)) and not self._storage.sizes(self.folder)
+        names = _versions_of(self._storage.sizes(self.folder))
+        paths = [f"{self.folder}/{name}" for name in names]
+        return dict(zip(names, self._storage.side_by_side(self._storage.read, paths), strict=True))
 
     def sync(self, since: int) -> None:
         """Sync the commits and checkpoints after a version to disk."""
@@ -239,14 +207,6 @@ class TableLog:
 
     def _path(self, version: int) -> str:
         return f"{self.folder}/{version:020}.json"
-
-
-def _is_commit(data: bytes) -> bool:
-    try:
-        actions = [orjson.loads(line) for line in data.splitlines() if line.strip()]
-    except orjson.JSONDecodeError:
-        return False
-    return bool(actions) and all(isinstance(action, dict) for action in actions)
 
 
 # -- tables
@@ -262,9 +222,6 @@ _PROPERTIES = {
 _NO_HOUSEKEEPING = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 # A retry after a concurrent commit would not notice that both replaced the same files.
 _NO_RETRIES = CommitProperties(max_commit_retries=0)
-_UNREADABLE = {"deletionVectors", "columnMapping"}
-"""Features of tables in which a file alone does not determine rows."""
-
 Actions = Sequence[AddAction | RemoveAction]
 
 Goes = Callable[[pa.Table], pa.ChunkedArray]
@@ -339,12 +296,10 @@ class CatalogTable:
         if (
             opened is None
             or self._log.has(opened.mark.version + 1)
-            or not self._log.contains(opened.mark)
+            or self._log.mark(opened.mark.version) != opened.mark
         ):
             table = self._opened()
-            version = table.version()
-            mark = self._log.mark(version) or Mark(version, str(table.metadata().id), 0)
-            opened = _Open(table, mark)
+            opened = _Open(table, self._log.mark(table.version()))
         self._open = opened
         return opened
 
@@ -356,47 +311,27 @@ class CatalogTable:
         """
         options = None if self._storage.options is None else {**self._storage.options}
         try:
-            table = repeated(lambda: DeltaTable(self._uri, storage_options=options), DeltaError)
-            if self._log.has_empty_commit():  # the library accepts it
-                raise DeltaError("a commit is empty")
-            return table
+            return repeated(lambda: DeltaTable(self._uri, storage_options=options), DeltaError)
         except TableNotFoundError:
-            if self._log.is_lost():
-                raise self._storage.error(f"{self._log.folder} is empty; {self._advice}") from None
             raise
         except DeltaError as error:
             reason = f"the log of the table {self.name} cannot be read: {reason_of(error)}"
-            if path := self._log.broken_commit():
-                reason = (
-                    f"{path} is not a commit of a Delta table; if it is the last one, and the "
-                    "power was cut while it was written, delete it; else"
-                )
-                raise self._storage.error(f"{reason} {self._advice}") from error
             raise self._storage.error(f"{reason}; {self._advice}") from error
 
     def files(self) -> list[TableFile]:
-        """Return the files, as of the last ``current``.
-
-        Raises CatalogError for a table with other partitions.
-        """
+        """Return the files, as of the last ``current``."""
         with self._lock:
             opened = self._open or self._refreshed()
             actions = pa.table(opened.table.get_add_actions(flatten=True))
-        partition = self._partition and f"partition.{self._partition}"
-        if partition and len(actions) and partition not in actions.column_names:
-            reason = f"the table {self.name} is not partitioned by {self._partition}"
-            raise self._storage.error(reason)
-        names = {"path", "size_bytes", "modification_time", "num_records", partition}
-        rows = actions.select([name for name in actions.column_names if name in names])
         return [
             TableFile(
                 path=unquote(row["path"]),
                 size=row["size_bytes"],
                 added_at=row["modification_time"] / 1_000,
-                partition=row.get(partition),
+                partition=row.get(f"partition.{self._partition}"),
                 num_rows=row.get("num_records") or 0,
             )
-            for row in rows.to_pylist()
+            for row in actions.to_pylist()
         ]
 
     def out_of_use(self, hours: int) -> set[str]:
@@ -407,12 +342,6 @@ class CatalogTable:
             return set()
         paths = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
         return {*map(unquote, paths)}
-
-    @property
-    def properties(self) -> Mapping[str, str]:
-        """The properties of the table, as of the last ``current``; empty if it does not exist."""
-        with self._lock:
-            return {} if self._open is None else self._open.table.metadata().configuration
 
     # -- reading
 
@@ -429,19 +358,14 @@ class CatalogTable:
             raise self._damaged(reason_of(error)) from error
 
     def read(self) -> pa.Table:
-        """Return all rows of a small table; files that cachelog wrote have the bytes it wrote."""
+        """Return all rows of a small table."""
         self.current()
-        files = self.files()
-        if not self.features():
-            tables = self._storage.side_by_side(self._rows_of, files)
-            return pa.concat_tables([self._schema.empty_table(), *tables])
-        return of_schema(self.name, self.query(f"SELECT * FROM {self.name}"), self._schema)  # noqa: S608
+        tables = self._storage.side_by_side(self._rows_of, self.files())
+        return pa.concat_tables([self._schema.empty_table(), *tables])
 
     def _rows_of(self, file: TableFile, coded: Sequence[str] = ()) -> pa.Table:
         """Read a file whole, some columns as codes; columns that it lacks are null."""
         path = f"{self.name}/{file.path}"
-        if features := self.features():
-            raise self._damaged(f"cachelog does not read its files alone, with {features}")
         try:
             rows = from_parquet(path, self.bytes_of(file), coded=coded)
             return of_schema(path, rows, with_codes(self._schema, coded))
@@ -451,7 +375,7 @@ class CatalogTable:
     def bytes_of(self, file: TableFile) -> pa.Buffer:
         """Read a file. Raises FileNotFoundError, and ArrowInvalid for other bytes than written."""
         path = f"{self.name}/{file.path}"
-        data = self._storage.read(path, file.size)
+        data = self._storage.read(path)
         check_bytes(path, data)
         return data
 
@@ -464,11 +388,6 @@ class CatalogTable:
             except (pa.ArrowInvalid, FileNotFoundError) as error:
                 raise self._damaged(reason_of(error)) from error
 
-    def features(self) -> str:
-        """Return the features that the table uses and in which files are not all of its rows."""
-        features = set(self.current().protocol().reader_features or ())
-        return ", ".join(sorted(_UNREADABLE & features))
-
     def _damaged(self, reason: str) -> CatalogError:
         return self._storage.error(
             f"the table {self.name} cannot be read: {reason}; {self._advice}"
@@ -477,46 +396,19 @@ class CatalogTable:
     # -- writing
 
     def prepare(self) -> None:
-        """Create the table if it does not exist, and add missing columns and properties."""
+        """Create the table if it does not exist, and add missing columns."""
         with self._lock:
             try:
-                repeated(self._alter, CommitFailedError)  # another import may do the same
+                repeated(self._add_columns, CommitFailedError)  # another import may do the same
             except TableNotFoundError:
                 self._create()
-
-    def remember(self, properties: Mapping[str, str]) -> None:
-        """Set properties of the table, or of the one that ``prepare`` will create."""
-        with self._lock:
-            self._properties |= properties
-            if self._open is not None:
-                self.prepare()
 
     def append(self, rows: pa.Table) -> None:
         """Add rows in one commit; creates the table if it does not exist."""
         self.prepare()
         if len(rows):
-            self.commit([self._written(rows, is_new=True)])
-
-    def commit(self, actions: Sequence[AddAction]) -> None:
-        """Add files in one commit; an error means that nothing was committed."""
-
-        def commit() -> None:
-            # A commit that only adds files is compatible with concurrent commits.
-            with self._lock, self._synced() as table:
-                table.create_write_transaction(
-                    list(actions),
-                    "append",
-                    self._schema,
-                    self._partition,
-                    post_commithook_properties=_NO_HOUSEKEEPING,
-                )
-
-        try:
-            repeated(commit, CommitFailedError)
-        except CommitFailedError:
-            raise
-        except (DeltaError, OSError) as error:
-            raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
+            added = self._written(rows, is_new=True)
+            self.change(lambda files: [] if added.path in {it.path for it in files} else [added])
 
     def change(self, plan: Callable[[Sequence[TableFile]], Actions]) -> None:
         """Commit what ``plan`` returns for the files of the table.
@@ -531,11 +423,12 @@ class CatalogTable:
             try:
                 self.current()
             except TableNotFoundError:
+                if plan(()):
+                    raise
                 return
             mark = self.mark()
-            actions = plan(self.files())
-            if actions and not self.exchange(actions, mark):
-                raise CommitFailedError
+            if actions := plan(self.files()):
+                self._commit(actions, mark)
 
         try:
             repeated(attempt, CommitFailedError)
@@ -543,22 +436,17 @@ class CatalogTable:
             reason = f"other processes kept writing to the table {self.name}"
             raise self._storage.error(f"{reason}; nothing was changed, try again") from None
 
-    def exchange(self, actions: Actions, seen: Mark) -> bool:
-        """Replace files by others; return False if another commit followed ``seen``."""
-        with self._lock:
-            try:
-                with self._synced(seen) as table:
-                    table.create_write_transaction(
-                        list(actions),
-                        "append",
-                        self._schema,
-                        self._partition,
-                        commit_properties=_NO_RETRIES,
-                        post_commithook_properties=_NO_HOUSEKEEPING,
-                    )
-            except CommitFailedError:
-                return False
-            return True
+    def _commit(self, actions: Actions, seen: Mark) -> None:
+        """Add and remove files; raises CommitFailedError if another commit followed ``seen``."""
+        with self._lock, self._synced(seen) as table:
+            table.create_write_transaction(
+                list(actions),
+                "append",
+                self._schema,
+                self._partition,
+                commit_properties=_NO_RETRIES,
+                post_commithook_properties=_NO_HOUSEKEEPING,
+            )
 
     def drop_rows(
         self,
@@ -605,7 +493,8 @@ class CatalogTable:
         rows = pa.concat_tables([self._rows_of(file, coded) for file in files])
         merged = self._written(rows.unify_dictionaries(), is_new=False)
         replaced = [remove_action(file, is_lost=False) for file in files]
-        self.exchange([*replaced, merged], mark)
+        with suppress(CommitFailedError):
+            self._commit([*replaced, merged], mark)
 
     def _written(self, rows: pa.Table, *, is_new: bool) -> AddAction:
         """Write sorted rows as a file, and return the action that adds it."""
@@ -617,18 +506,14 @@ class CatalogTable:
         self._storage.write(f"{self.name}/{path}", data)
         return add_action(path, data.size, len(rows), {}, is_new=is_new, ranges=_ranges(rows))
 
-    def _alter(self) -> None:
-        table = self.current()
-        columns = {field.name for field in table.schema().fields}
+    def _add_columns(self) -> None:
+        columns = {field.name for field in self.current().schema().fields}
         if missing := [field for field in self._schema if field.name not in columns]:
             fields = Schema.from_arrow(pa.schema(missing)).fields
             with self._synced() as table:
                 table.alter.add_columns(
                     [Field(field.name, field.type, metadata=field.metadata) for field in fields]
                 )
-        if not self._properties.items() <= self.current().metadata().configuration.items():
-            with self._synced() as table:
-                table.alter.set_table_properties(self._properties, raise_if_not_exists=False)
 
     def _create(self) -> None:
         self._storage.sync()
@@ -641,10 +526,10 @@ class CatalogTable:
                 storage_options=self._storage.options,
                 raise_if_key_not_exists=False,
             )
-        except (DeltaError, OSError) as error:
+        except DeltaError:
             # If two imports create the table, the second one finds it, or its creation fails.
             if not self._log.has(0):
-                raise self._storage.error(f"{self._log.folder}: {reason_of(error)}") from error
+                raise
         self._log.sync(-1)
         self.current()
 
@@ -731,35 +616,6 @@ def sql_list(texts: Iterable[str]) -> str:
 def sql_text(text: str) -> str:
     """Return a text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
-
-
-# -- stores
-
-
-def refuses_to_overwrite(storage: Storage) -> bool:
-    """Return whether a store refuses to replace a commit by another one of the same version.
-
-    The first commit of a temporary table below the location is written twice. The library checks
-    whether a table exists before it requests the rows; if the table is created while rows are
-    requested, the library must notice the conflict when it writes, and create the second commit.
-    The table is removed at the end. Raises the errors of the store.
-    """
-    name = f"_probe-{uuid4().hex}"
-    uri, schema = storage.location.uri(name), pa.schema([("value", pa.string())])
-
-    def rows() -> Iterator[pa.RecordBatch]:
-        # In a separate thread, because calls of the library cannot be nested.
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(DeltaTable.create, uri, schema, storage_options=storage.options).result()
-        yield pa.record_batch([pa.array([], pa.string())], schema)
-
-    try:
-        batches = pa.RecordBatchReader.from_batches(schema, rows())
-        write_deltalake(uri, batches, storage_options=storage.options)
-        return TableLog(storage, name).has(1)
-    finally:
-        for path in storage.find(name):
-            storage.remove(f"{name}/{path}")
 
 
 # -- what is read from a table

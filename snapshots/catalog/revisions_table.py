@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from deltalake.exceptions import TableNotFoundError
 
-from snapshots.catalog.delta import CatalogTable, Mark, refuses_to_overwrite
+from snapshots.catalog.delta import CatalogTable, Mark
 from snapshots.catalog.storage import RESTORE, Storage
 from snapshots.errors import NewerCatalog, OlderCatalog
 from snapshots.models import NOTHING, RevisionInfo
@@ -15,8 +15,7 @@ FORMAT = 2
 """The format of catalogs; docs/tables.md defines formats."""
 
 _FORMAT = "cachelog.format"
-_PROBED = "cachelog.conditionalWrites"
-"""Properties of the table: the number of the format, and the stores that were probed."""
+"""The property of the table that is the number of the format."""
 
 
 class RevisionsTable:
@@ -71,23 +70,13 @@ class RevisionsTable:
         self.table.append(revisions_table(revisions))
 
     def require_conditional_writes(self) -> None:
-        """Raise CatalogError for a store in which concurrent imports would lose revisions.
-
-        Each store is probed once, and the result is stored in the table; folders are not probed.
-        """
-        store = self._storage.identity
-        if store is None:
-            return
-        probed = self.table.properties.get(_PROBED, "").split()
-        if store in probed:
-            return
-        if not refuses_to_overwrite(self._storage):
+        """Raise CatalogError for a store in which concurrent imports would lose revisions."""
+        if not (self._storage.location.is_folder or self._storage.refuses_to_overwrite()):
             raise self._storage.error(
                 "the store lets one write replace another (it ignores If-None-Match), so imports "
                 "that run at once would lose revisions, and nothing is imported; use a store with "
                 "conditional writes, or a folder: see docs/object-storage.md"
             )
-        self.table.remember({_PROBED: " ".join([*probed, store])})
 
 
 def refs_of(rows: pa.Table) -> list[str]:

@@ -6,7 +6,6 @@ which file that is: the name ends with the checksum of its bytes.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from functools import partial
 from threading import Lock
 
 import pyarrow as pa
@@ -22,18 +21,17 @@ from snapshots.catalog.delta import (
     add_action,
     of_schema,
     remove_action,
-    sql_text,
     with_codes,
 )
 from snapshots.catalog.parquet import from_parquet, new_path, to_parquet
-from snapshots.catalog.storage import RESTORE, Storage, reason_of, translated
+from snapshots.catalog.storage import Storage, reason_of, translated
 from snapshots.changes.sides import Side
 from snapshots.contents import ContentRows
 from snapshots.errors import CatalogError, StackNotFound
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
 from snapshots.history import History
-from snapshots.models import NOTHING, SPEC_FACTS, Encoding, source_kind, stack_of_content
+from snapshots.models import NOTHING, SPEC_FACTS, Encoding, stack_of_content
 from snapshots.tables import SPEC_ROWS, SPECS, rows_of_stack, split_by_cache
 from snapshots.texts import short_digest
 
@@ -52,7 +50,12 @@ class DamagedContent(CatalogError):
 
     def __init__(self, location: str, digest: str, error: Exception | None) -> None:
         self.damage = "is missing" if error is None else f"is damaged: {reason_of(error)}"
-        super().__init__(location, f"the content {short_digest(digest)} {self.damage}")
+        reason = f"the content {short_digest(digest)} {self.damage}; {IMPORT_AGAIN}"
+        super().__init__(location, reason)
+
+
+IMPORT_AGAIN = "import the same again to replace it"
+"""Advice for a damaged content; docs/tables.md has that for an import of a git history."""
 
 
 # -- the table
@@ -72,7 +75,6 @@ class SpecsTable:
         self.table = CatalogTable(storage, _TABLE, SPECS, "digest")
         self._lock = Lock()
         self._mark: Mark | None = None
-        self._is_plain = True
         self._files: Mapping[str, Sequence[TableFile]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -93,7 +95,7 @@ class SpecsTable:
             files: dict[str, list[TableFile]] = {}
             for file in self.table.files():
                 files.setdefault(file.partition or "", []).append(file)
-            self._mark, self._files, self._is_plain = mark, files, not self.table.features()
+            self._mark, self._files = mark, files
             return True
 
     @property
@@ -120,18 +122,25 @@ class SpecsTable:
             return self._opened(digest)
 
     def _opened(self, digest: str) -> ReadColumns:
-        files = self._files.get(digest, ())
-        if not files:
-            raise DamagedContent(self._storage.location.text, digest, None)
-        if len(files) > 1 or not self._is_plain:
-            return partial(self._queried, digest)
+        location = self._storage.location.text
         try:
-            data = self.table.bytes_of(files[0])
-        except FileNotFoundError:
-            raise DamagedContent(self._storage.location.text, digest, None) from None
+            files = {file.path: self.table.bytes_of(file) for file in self._files[digest]}
+        except (KeyError, FileNotFoundError):
+            raise DamagedContent(location, digest, None) from None
         except pa.ArrowInvalid as error:
-            raise DamagedContent(self._storage.location.text, digest, error) from None
-        return partial(self._decoded, digest, f"{_TABLE}/{files[0].path}", data)
+            raise DamagedContent(location, digest, error) from None
+
+        def read(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+            schema = with_codes(pa.schema(map(SPEC_ROWS.field, columns)), coded)
+            try:
+                return pa.concat_tables(
+                    of_schema(path, from_parquet(path, data, columns, coded), schema)
+                    for path, data in files.items()
+                )
+            except pa.ArrowInvalid as error:
+                raise DamagedContent(location, digest, error) from None
+
+        return read
 
     def is_intact(self, digest: str) -> bool:
         """Return whether a content can be read, as it was written."""
@@ -140,32 +149,6 @@ class SpecsTable:
         except DamagedContent:
             return False
         return True
-
-    def _decoded(
-        self,
-        digest: str,
-        path: str,
-        data: pa.Buffer,
-        columns: Sequence[str],
-        coded: Sequence[str] = (),
-    ) -> pa.Table:
-        try:
-            rows = from_parquet(path, data, columns, coded)
-            return _coded(of_schema(path, rows, _schema(columns, coded)), coded)
-        except pa.ArrowInvalid as error:
-            raise DamagedContent(self._storage.location.text, digest, error) from None
-
-    def _queried(self, digest: str, columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-        """Read a content that another tool has rewritten."""
-        existing = {it.name for it in self.table.current().schema().fields}
-        names = ", ".join(name for name in columns if name in existing)
-        condition = f"WHERE digest = {sql_text(digest)}"
-        try:
-            rows = self.table.query(f"SELECT {names} FROM {_TABLE} {condition}")  # noqa: S608
-        except CatalogError as error:
-            damage = pa.ArrowInvalid(error.reason.removesuffix(f"; {RESTORE}"))
-            raise DamagedContent(self._storage.location.text, digest, damage) from None
-        return _coded(of_schema(_TABLE, rows, _schema(columns)), coded)
 
     # -- writing
 
@@ -218,39 +201,7 @@ class SpecsTable:
             self.refresh()
 
 
-def _schema(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Schema:
-    return with_codes(pa.schema(map(SPEC_ROWS.field, columns)), coded)
-
-
-def _coded(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return rows with the given columns as codes, including columns that were not in the file."""
-    for name in columns:
-        place = rows.schema.get_field_index(name)
-        rows = rows.set_column(place, name, rows[name].dictionary_encode())
-    return rows
-
-
 # -- reading contents into memory
-
-_SAME = "import the same again to replace it"
-
-
-def how_to_mend(history: History, digest: str) -> str:
-    """Return how to replace the damaged content of a revision.
-
-    Usually by the same import. An import of a git history continues after the commits in the
-    catalog, so there the pages of the commit must be imported.
-    """
-    rows = [row for row in history.rows if row.digest == digest]
-    if not rows or not all(source_kind(row.source.kind).goes_on for row in rows):
-        return _SAME
-    row = rows[-1]
-    taken_at = row.taken_at.isoformat().replace("+00:00", "Z")
-    return (
-        f"to replace it, check out the commit {row.source.version} of {row.source.location}, and "
-        f"import its folder of pages with --tag {row.tag} --taken-at {taken_at}"
-    )
-
 
 _FRAME_COLUMNS = [name for name in SPEC_ROWS.names if name != "dependencies"]
 _CODED = [
@@ -264,7 +215,7 @@ _CODED = [
 class ContentReader:
     """Reads contents of the table ``specs`` at a location.
 
-    - history: Its contents are those that the store should have; errors advise how to replace one.
+    - history: Its contents are those that the store should have.
     - held: The rows of contents that are in memory and need not be read. A pickled reader reads
       without them.
     """
@@ -314,7 +265,7 @@ class ContentReader:
 
     @contextmanager
     def _opened(self, digest: str) -> Iterator[ReadColumns]:
-        """Yield a function that reads columns; raises CatalogError with advice about damage.
+        """Yield a function that reads columns; raises CatalogError.
 
         Raises StackNotFound for a stack that the content does not have.
         """
@@ -330,15 +281,20 @@ class ContentReader:
             yield _columns_of(rows)
             return
         with translated(self._location):
-            try:
-                yield self._specs.opened(digest)
-            except DamagedContent as error:
-                advice = how_to_mend(self._history, digest)
-                raise CatalogError(self._location, f"{error.reason}; {advice}") from None
+            yield self._specs.opened(digest)
 
 
 def _columns_of(rows: pa.Table) -> ReadColumns:
-    return lambda columns, coded=(): _coded(rows.select(columns), coded)
+    """Return a function that selects columns, as ``SpecsTable.opened`` does."""
+
+    def read(columns: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        selected = rows.select(columns)
+        for place, name in enumerate(columns):
+            if name in coded:
+                selected = selected.set_column(place, name, rows[name].dictionary_encode())
+        return selected
+
+    return read
 
 
 def _of_stack(rows: pa.Table, digest: str, stack: str) -> pa.Table:

@@ -7,17 +7,16 @@ would then abort ("terminate called without an active exception").
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from errno import EACCES, EINVAL, ENOENT, ENOTSUP
+from errno import EACCES, EEXIST, EINVAL, ENOENT, ENOTSUP
 from functools import cached_property
 from pathlib import Path
 from stat import S_ISREG
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 import msgspec
@@ -29,27 +28,17 @@ from snapshots.catalog.locations import Location
 from snapshots.errors import CatalogError
 
 if TYPE_CHECKING:
-    from obstore.store import AzureStore, GCSStore, S3Store
+    from obstore.store import ObjectStore
 
 # -- errors of the store
 
 _LENGTH = 400
-_ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _BACKTRACE = re.compile(r"\n(?:\s*0: |\nDebug source:).*", re.DOTALL)
-# Parts that vary between attempts: the duration, the number of retries, the URL's parameters.
-_VARYING = re.compile(
-    r" in [\d.]+(?:ns|µs|ms|s)\b|, after \d+ retr\w+|, max_retries\W+\d+|, retry_timeout\W+\d+\w*"
-    r"|\?list-type=\S*"
-)
-_XML_ERROR = re.compile(r"(?:<\?xml.*?\?>\s*)?<Error>.*?</Error>", re.DOTALL)
-_XML_PART = re.compile(r"<(Code|Message)>(.*?)</\1>", re.DOTALL)
-_SYSTEM_ERROR = re.compile(r":?\s*Error: Os \{ code: \d+, kind: \w+, message: \"(.*?)\" \}")
-# Messages of the store's libraries about missing variables, and which variable to set.
-_ADVICE = {
-    "loading credentials: failed to load IMDS": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-    "builder error: URL scheme is not allowed": "set AWS_ALLOW_HTTP=true for an http:// endpoint",
-}
-_PREFIXES = re.compile(r"^(?:Kernel error(?: ->|:) |Generic (?:LocalFileSystem )?error: )+")
+_ARROW = re.compile(r"\s*(?:\x1b\[[0-9;]*m)*↳(?:\x1b\[[0-9;]*m)*\s*")
+"""What delta-rs puts before each cause of an error."""
+
+_XML = re.compile(r"(?:<\?xml[^>]*>)?\s*<Error>.*?<Code>(.*?)</Code>.*?</Error>", re.DOTALL)
+"""What S3 answers instead of an object."""
 
 
 @contextmanager
@@ -62,28 +51,18 @@ def translated(location: str) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the message of a store's error on one line, without parts that vary by attempt."""
+    """Return the message of a store's error on one line, without a backtrace."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:
         text = f"{error.filename}: {error.strerror}"
-    text = _BACKTRACE.sub("", _ESCAPES.sub("", text))
-    text = _XML_ERROR.sub(_code_and_message, text)
-    text = _SYSTEM_ERROR.sub(r": \1", text)
-    text = _VARYING.sub("", text.replace("\n", " "))
-    text = re.sub(r"\s*↳\s*", ": ", text)
-    text = _PREFIXES.sub("", " ".join(text.split())).strip(" :")
+    text = _XML.sub(r"\1", _ARROW.sub(": ", _BACKTRACE.sub("", text)))
+    text = " ".join(text.split())
     if len(text) > _LENGTH:
         # The cause is at the end.
         text = f"{text[: _LENGTH // 3]} ... {text[-_LENGTH * 2 // 3 :]}"
-    for sign, advice in _ADVICE.items():
-        if sign in text:
-            return f"{text.rstrip('.')}; {advice}"
+    if "URL scheme is not allowed" in text:
+        return f"{text}; set AWS_ALLOW_HTTP=true for an http:// endpoint"
     return text or type(error).__name__
-
-
-def _code_and_message(match: re.Match[str]) -> str:
-    parts = dict(_XML_PART.findall(match[0]))
-    return ", ".join(part for part in (parts.get("Code"), parts.get("Message")) if part)
 
 
 # -- files
@@ -140,15 +119,6 @@ class Storage:
         """Return an error about the catalog at this location."""
         return CatalogError(self.location.text, reason)
 
-    @property
-    def identity(self) -> str | None:
-        """A hash that identifies the object store: 16 hexadecimal digits; None for a folder."""
-        if self.location.is_folder:
-            return None
-        # The same bucket at another endpoint is another store: a catalog can be copied there.
-        place = f"{os.environ.get('AWS_ENDPOINT_URL', '')} {self.location.root}"
-        return checksum(pa.py_buffer(place.encode()))
-
     @cached_property
     def options(self) -> dict[str, str] | None:
         """The options of deltalake for tables at this location."""
@@ -163,38 +133,44 @@ class Storage:
         }
 
     @cached_property
-    def _objects(self) -> "AzureStore | GCSStore | S3Store":
-        from obstore.store import AzureStore, GCSStore, S3Store
+    def _objects(self) -> "ObjectStore":
+        from obstore.store import from_url
 
-        url = urlsplit(self.location.root)
-        container, _, account = url.netloc.partition("@")
-        options: dict[str, Any] = {"prefix": url.path.strip("/") or None}
-        if self._retry_seconds is not None:
-            seconds = timedelta(seconds=self._retry_seconds)
-            options |= {
-                "client_options": {
-                    "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() in _YES,
-                    "read_timeout": timedelta(seconds=SILENT_SECONDS),
-                    "timeout": _LONGEST,
-                },
-                "retry_config": {
-                    "retry_timeout": seconds,
-                    "backoff": {"init_backoff": seconds / 30, "max_backoff": seconds / 4},
-                },
-            }
-        if url.scheme in ("s3", "s3a"):
-            return S3Store(container, **options)
-        if url.scheme == "gs":
-            return GCSStore(container, **options)
-        if account:
-            options["account_name"] = account.partition(".")[0]
-        return AzureStore(container, **options)
+        if self._retry_seconds is None:
+            return from_url(self.location.root)
+        seconds = timedelta(seconds=self._retry_seconds)
+        return from_url(
+            self.location.root,
+            client_options={
+                "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() in _YES,
+                "read_timeout": timedelta(seconds=SILENT_SECONDS),
+                "timeout": _LONGEST,
+            },
+            retry_config={
+                "retry_timeout": seconds,
+                "backoff": {"init_backoff": seconds / 30, "max_backoff": seconds / 4},
+            },
+        )
 
-    def read(self, path: str, size: int | None = None) -> pa.Buffer:
-        """Return the bytes of a file; its ``size``, if known, saves a request.
+    def refuses_to_overwrite(self) -> bool:
+        """Return whether an object store refuses to create an object that exists.
 
-        Raises ArrowInvalid for an object that cannot be read because it has another size.
+        Delta Lake creates commits in this way, so that one of two processes has to try again. The
+        object is removed at the end.
         """
+        path = f"_probe-{uuid4().hex}"
+        try:
+            with _object_errors(path):
+                for _ in range(2):
+                    self._objects.put(path, b"probe", mode="create")
+        except FileExistsError:
+            return True
+        finally:
+            self.remove(path)
+        return False
+
+    def read(self, path: str) -> pa.Buffer:
+        """Return the bytes of a file."""
         if self.location.is_folder:
             place = self.location.uri(path)
             if not S_ISREG(Path(place).stat().st_mode):  # opening a pipe would block
@@ -203,15 +179,9 @@ class Storage:
                 return file.read_buffer()
         with _object_errors(path):
             data = self._objects.get(path).bytes()
-        if size not in (None, len(data)):
-            raise pa.ArrowInvalid(f"{path} has {len(data):,} bytes instead of {size:,}")
         buffer = pa.allocate_buffer(len(data))
         memoryview(buffer).cast("B")[:] = memoryview(data)
         return buffer
-
-    def read_all(self, sizes: Mapping[str, int]) -> list[pa.Buffer]:
-        """Return the bytes of several files, in order; on object storage, read concurrently."""
-        return self.side_by_side(lambda path: self.read(path, sizes[path]), [*sizes])
 
     def side_by_side(self, read: Callable[[Item], Read], items: Sequence[Item]) -> list[Read]:
         """Return the result of ``read`` for each item, in order; on object storage concurrently."""
@@ -247,14 +217,12 @@ class Storage:
                 for meta in page
             }
 
-    def data_files(
-        self, table: str, suffixes: tuple[str, ...] = (".parquet",)
-    ) -> dict[str, FileStat]:
+    def data_files(self, table: str) -> dict[str, FileStat]:
         """Return the files of a table without those of its log, by path relative to the table."""
         return {
             path: file
             for path, file in self.find(table).items()
-            if path.endswith(suffixes) and not path.startswith("_delta_log/")
+            if path.endswith(".parquet") and not path.startswith("_delta_log/")
         }
 
     def remove(self, path: str) -> None:
@@ -324,11 +292,13 @@ def _sync(place: Path) -> None:
 
 @contextmanager
 def _object_errors(path: str) -> Iterator[None]:
-    """Raise FileNotFoundError for a missing object, and OSError for other errors of obstore."""
-    from obstore.exceptions import BaseError, NotFoundError
+    """Raise errors of obstore as OSError: FileNotFoundError for a missing object, and so on."""
+    from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 
     try:
         yield
+    except AlreadyExistsError:
+        raise FileExistsError(EEXIST, "Object exists", path) from None
     except NotFoundError as error:
         if "NoSuchBucket" in str(error):
             raise OSError(str(error)) from None

@@ -1,34 +1,30 @@
 """Verification of an entire catalog; each finding states a remedy.
 
-Each content must have the bytes that were written, and its records the content's digest and the
-counts of its revisions. The files of the history must have the bytes that were written.
+The log of each table must be readable, and each file must have the bytes that were written. The
+rows of each content must have its digest.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import Any, get_origin
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.delta import TableLog
-from snapshots.catalog.history_tables import (
-    HISTORY_TABLES,
-    HOW_TO_MEND,
-    HistoryTables,
-)
-from snapshots.catalog.specs_table import DamagedContent, SpecsTable, how_to_mend
+from snapshots.catalog.delta import CatalogTable
+from snapshots.catalog.history_tables import HISTORY_TABLES, HOW_TO_MEND
+from snapshots.catalog.specs_table import IMPORT_AGAIN, DamagedContent, SpecsTable
 from snapshots.catalog.storage import RESTORE, reason_of, translated
 from snapshots.contents import Content
-from snapshots.errors import CatalogError, NewerCatalog, NoCatalog, OlderCatalog
+from snapshots.errors import CatalogError
 from snapshots.frames.columns import list_column_of
-from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, RevisionInfo, Spec
+from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, Spec
 from snapshots.sources.reports import Progress, Report
-from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, TABLES, split_by_cache
-from snapshots.texts import short_digest
+from snapshots.texts import few, short_digest
 from snapshots.workers import mapping
 
 # -- findings
@@ -109,87 +105,34 @@ def _edges(lists: pa.ListArray) -> list[Any]:
 # -- contents
 
 
-class UnreadContent(msgspec.Struct, frozen=True):
-    """A content, and the rows that name it."""
-
-    digest: str
-    rows: Sequence[RevisionInfo]
-    how_to_mend: str
-
-
 class Read(msgspec.Struct, frozen=True):
-    """The findings about a content, and the number of its specs."""
+    """The finding about a content, if there is one, and the number of its specs."""
 
-    findings: Sequence[Finding]
     num_specs: int
+    finding: Finding | None = None
 
 
-def read_content(specs: SpecsTable, content: UnreadContent) -> Read:
-    """Read a content, and compare it with the rows that name it."""
-    place = f"content {short_digest(content.digest)}"
-    if content.digest == NOTHING:
-        return Read((), 0)
+def read_content(specs: SpecsTable, content: tuple[str, Sequence[str]]) -> Read:
+    """Read a content, given by its digest and the tags that have it, and compare its digest."""
+    digest, tags = content
+    place = f"content {short_digest(digest)}"
+    if digest == NOTHING:
+        return Read(0)
     try:
         with translated(place):
-            rows = specs.opened(content.digest)(SPEC_ROWS.names)
+            rows = specs.opened(digest)(SPEC_ROWS.names)
         actual = content_of(rows)
-        digest = actual.digest
+        if actual.digest == digest:
+            return Read(len(actual))
+        reason = f"its rows have the digest {short_digest(actual.digest)}"
     except DamagedContent as error:
-        return Read([Finding(place, error.damage, content.how_to_mend)], 0)
+        return Read(0, Finding(place, error.damage, IMPORT_AGAIN))
     except CatalogError as error:
-        return Read([Finding(place, error.reason, "try again")], 0)
-    except (
-        msgspec.MsgspecError,
-        pa.ArrowException,
-        AttributeError,
-        TypeError,
-        ValueError,
-        KeyError,
-    ) as error:
+        return Read(0, Finding(place, error.reason, "try again"))
+    except (msgspec.MsgspecError, AttributeError, TypeError, ValueError) as error:
         reason = f"its rows are not specs: {reason_of(error)}"
-        return Read([Finding(place, reason, _replace(content))], 0)
-    return Read([*_wrong(place, content, actual, digest)], len(actual))
-
-
-def _wrong(place: str, content: UnreadContent, actual: Content, digest: str) -> Iterator[Finding]:
-    if digest != content.digest:
-        reason = f"its rows have the digest {short_digest(digest)}"
-        yield Finding(place, reason, _replace(content))
-        return
-    if twice := len(actual) - len({spec.hash for spec in actual.specs()}):
-        reason = f"{twice:,} hashes appear in it twice"
-        yield Finding(place, reason, _replace(content))
-    for row in content.rows:
-        of_row = f"revision {row.ref}"
-        for name, said, count in _counts(row, actual):
-            yield Finding(
-                of_row,
-                f"its row says {name} {said}, its content has {count}",
-                f"remove it ('cachelog remove {row.ref}') and import the same again",
-            )
-
-
-def _counts(row: RevisionInfo, content: Content) -> Iterator[tuple[str, int | None, int | None]]:
-    """Yield the name of each count that differs from the content's, with both values."""
-    counts: Mapping[str, int | None] = {
-        "num_packages": len(content.packages),
-        "num_specs": len(content),
-        "num_stacks": len(content.stacks - {ROOT_STACK}),
-        "total_size": content.total_size(),
-    }
-    for name, count in counts.items():
-        if getattr(row, name) != count:
-            yield name, getattr(row, name), count
-
-
-def _replace(content: UnreadContent) -> str:
-    """Return the advice for a content that is as it was written, and wrong."""
-    tags = sorted({row.tag for row in content.rows})
-    named = ", ".join(tags[:3]) + (" and others" if len(tags) > 3 else "")
-    return (
-        f"remove its revisions ('cachelog remove {short_digest(content.digest)}', of {named}) "
-        "and import the same again"
-    )
+    remove = f"remove its revisions ('cachelog remove {short_digest(digest)}', of {few(tags, 3)})"
+    return Read(0, Finding(place, reason, f"{remove} and import the same again"))
 
 
 # -- the entire catalog
@@ -210,87 +153,81 @@ def verify(
     """Read the entire catalog at a location, in ``jobs`` processes or on a cluster.
 
     With ``shares``, only the contents in these shares are read. ``jobs`` and ``cluster`` are those
-    of ``mapping``. Raises NoCatalog, NewerCatalog, OlderCatalog,
-    and CatalogError if the store itself fails.
+    of ``mapping``. Raises NoCatalog, NewerCatalog, OlderCatalog, and CatalogError if the store
+    itself fails.
     """
+    catalog = Catalog(location)
     with translated(location):
-        verification = _Verification(location, shares, progress or Report().progress)
-        return verification.run(jobs=jobs, cluster=cluster)
+        findings = [*_broken_tables(catalog)]
+        reads: list[Read] = []
+        if not any(finding.place in ("revisions", "specs") for finding in findings):
+            catalog.refresh()
+            findings += _missing_pairs(catalog)
+            report = progress or Report().progress
+            reads = _read_contents(catalog, shares, jobs, cluster, report)
+    findings += [read.finding for read in reads if read.finding is not None]
+    return Verified(
+        num_revisions=len(catalog.history.revisions),
+        num_contents=len(reads),
+        num_specs=sum(read.num_specs for read in reads),
+        num_pairs=len(catalog.history.pairs),
+        findings=tuple(sorted(findings, key=_order)),
+    )
 
 
-class _Verification:
-    def __init__(self, location: str, shares: Set[int] | None, progress: Progress) -> None:
-        self._catalog = Catalog(location)
-        self._shares = shares
-        self._progress = progress
-        self._findings: list[Finding] = []
-        self._num_specs = self._num_contents = 0
+def _broken_tables(catalog: Catalog) -> Iterator[Finding]:
+    """Yield a finding for each table with a broken log, or with a damaged file.
 
-    def run(self, *, jobs: int | None, cluster: str | None) -> Verified:
-        self._findings += self._broken_logs()
+    The files of contents are checked when their rows are read.
+    """
+    for name, schema in TABLES.items():
+        table = CatalogTable(catalog.storage, name, schema)
         try:
-            self._catalog.refresh()
-        except (NoCatalog, NewerCatalog, OlderCatalog):
-            raise
-        except CatalogError as error:
-            reason = error.reason.removesuffix(f"; {RESTORE}").removesuffix(f" {RESTORE}")
-            self._findings.append(Finding("revisions", reason, RESTORE))
-        else:
-            self._read_contents(jobs, cluster)
-            self._findings += self._wrong_pairs()
-        history = self._catalog.history
-        return Verified(
-            num_revisions=len(history.revisions),
-            num_contents=self._num_contents,
-            num_specs=self._num_specs,
-            num_pairs=len(history.pairs),
-            findings=tuple(sorted(dict.fromkeys(self._findings), key=_order)),
-        )
-
-    def _broken_logs(self) -> Iterator[Finding]:
-        for name in TABLES:
-            advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
-            if path := TableLog(self._catalog.storage, name).broken_commit():
-                yield Finding(f"log of {name}", f"{path} is not a commit of a Delta table", advice)
-
-    def _read_contents(self, jobs: int | None, cluster: str | None) -> None:
-        history, location = self._catalog.history, self._catalog.location
-        rows: dict[str, list[RevisionInfo]] = {}
-        for row in history.rows:
-            rows.setdefault(row.digest, []).append(row)
-        contents = [
-            UnreadContent(digest, naming, how_to_mend(history, digest))
-            for digest, naming in rows.items()
-            if self._shares is None or int(digest[:8], 16) % SHARES in self._shares
-        ]
-        read_one = partial(read_content, SpecsTable(self._catalog.storage))
-        self._progress("reading contents", 0, len(contents))
-        with mapping(read_one, location, contents, jobs=jobs, cluster=cluster) as reads:
-            for read in reads:
-                self._num_contents += 1
-                self._num_specs += read.num_specs
-                self._findings += read.findings
-                self._progress("reading contents", self._num_contents, len(contents))
-
-    def _wrong_pairs(self) -> Iterator[Finding]:
-        """Yield the damage of the tables of the history, and the number of missing pairs."""
-        history = HistoryTables(self._catalog.storage)
-        try:
-            history.refresh()
-            pairs = self._catalog.history.pairs
-            if missing := sum(pair not in history.counts for pair in pairs):
-                reason = f"{missing:,} of {len(pairs):,} pairs of neighbours are not compared yet"
-                yield Finding("history", reason, FILL, is_damage=False)
-            if not history.counts:
-                return
-            for table in (history.table, history.changes, history.hashes):
+            if name == "specs":
+                table.current()
+            else:
                 table.check()
+        except TableNotFoundError:
+            continue
         except CatalogError as error:
-            yield _damage(error.reason)
+            advice = HOW_TO_MEND if name in HISTORY_TABLES else RESTORE
+            yield Finding(name, error.reason.removesuffix(f"; {RESTORE}"), advice)
 
 
-def _damage(reason: str) -> Finding:
-    return Finding("history", reason.removesuffix(f"; {HOW_TO_MEND}"), HOW_TO_MEND)
+def _missing_pairs(catalog: Catalog) -> Iterator[Finding]:
+    try:
+        stored = catalog.changes.counts
+    except CatalogError:
+        return  # ``_broken_tables`` describes the damage
+    pairs = catalog.history.pairs
+    if missing := sum(pair not in stored for pair in pairs):
+        reason = f"{missing:,} of {len(pairs):,} pairs of neighbours are not compared yet"
+        yield Finding("history", reason, FILL, is_damage=False)
+
+
+def _read_contents(
+    catalog: Catalog,
+    shares: Set[int] | None,
+    jobs: int | None,
+    cluster: str | None,
+    progress: Progress,
+) -> list[Read]:
+    tags: dict[str, dict[str, None]] = {}
+    for row in catalog.history.rows:
+        tags.setdefault(row.digest, {})[row.tag] = None
+    contents = [
+        (digest, tuple(of_digest))
+        for digest, of_digest in tags.items()
+        if shares is None or int(digest[:8], 16) % SHARES in shares
+    ]
+    read_one = partial(read_content, SpecsTable(catalog.storage))
+    progress("reading contents", 0, len(contents))
+    reads = []
+    with mapping(read_one, catalog.location, contents, jobs=jobs, cluster=cluster) as results:
+        for read in results:
+            reads.append(read)
+            progress("reading contents", len(reads), len(contents))
+    return reads
 
 
 def _order(finding: Finding) -> tuple[bool, str, str]:

@@ -2,22 +2,19 @@
 
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.verification import Verified, verify
 from snapshots.contents import Content, ContentRows
 from snapshots.errors import EmptyCatalog
 from tests.snapshots.catalog.expected_histories import TABLES, forget
-from tests.snapshots.factories import a_revision, a_snapshot, a_spec, day, full_spec
+from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec
 from tests.snapshots.importers import specs_of
 from tests.snapshots.removal_catalogs import (
     drop,
@@ -81,12 +78,6 @@ def test_catalog_without_history_tables(catalog: Catalog) -> None:
     assert "5 of 5 pairs of neighbours are not compared yet; 'cachelog upkeep'" in text
 
 
-def rewrite_row(catalog: Catalog, **facts: object) -> None:
-    """Add a row that contradicts an earlier row of the same content."""
-    row = replace(catalog.history.resolve("develop"), taken_at=day(40), **facts)
-    RevisionsTable(catalog.storage).append([row])
-
-
 def write_other_content(catalog: Catalog) -> None:
     """Write the rows of one content under the digest of another, with valid checksums."""
     digest = catalog.history.resolve("develop").digest
@@ -111,19 +102,6 @@ def file_of(catalog: Catalog, name: str) -> Path:
     return Path(table(catalog, name).file_uris()[0])
 
 
-def write_rows(catalog: Catalog, rows: pa.Table, digest: str) -> None:
-    """Publish a content whose rows are not checked."""
-    SpecsTable(catalog.storage).write([ContentRows(digest, rows)])
-    row = replace(a_revision("main", 60), digest=digest, num_specs=len(rows), num_stacks=1)
-    RevisionsTable(catalog.storage).append([row])
-
-
-def write_twice(catalog: Catalog) -> None:
-    """Publish a content that contains a spec twice."""
-    content = Content.of([a_spec("x"), a_spec("x"), a_spec("y")])
-    write_rows(catalog, content.table(), content.digest)
-
-
 def break_log(catalog: Catalog) -> None:
     """Replace the last commit of the table of contents by invalid JSON."""
     commits = sorted(Path(catalog.location, "specs", "_delta_log").glob("*.json"))
@@ -135,17 +113,12 @@ def break_log(catalog: Catalog) -> None:
     [
         (lambda catalog: flip(content_file(catalog)), "does not have the bytes.*import the same"),
         (lambda catalog: content_file(catalog).unlink(), "content [0-9a-f]{12}: is missing.*same"),
-        (write_twice, "1 hashes appear in it twice; remove its revisions"),
         (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
         (
-            partial(rewrite_row, num_specs=7),
-            r"revision develop@2025-02-14\.\w+: its row says num_specs 7, its content has 13; ",
-        ),
-        (
             lambda catalog: flip(file_of(catalog, "changes")),
-            "history: .* changes/.*cachelog upkeep",
+            "changes: .* changes/.*cachelog upkeep",
         ),
-        (break_log, r"log of specs: .*\d+.json is not a commit of a Delta table; restore it"),
+        (break_log, "specs: the log of the table specs cannot be read: .*; restore it"),
         (lambda catalog: file_of(catalog, "revisions").unlink(), "revisions: .*No such.*; restore"),
     ],
 )
