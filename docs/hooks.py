@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 import graphql
-import msgspec
 import pyarrow as pa
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -24,8 +23,6 @@ from mkdocs.structure.pages import Page
 from schema import api
 from server.cli import cachelog
 from snapshots.changes.rules.rules import KEYS_OF, KINDS
-from snapshots.models import RevisionInfo, SideInfo
-from snapshots.notes.changelog import Changelog
 from snapshots.tables import CHANGES, COMMITS, COMPARISONS, HASHES, RECIPES, REVISIONS, SPECS
 
 ROOT = Path(__file__).parents[1]
@@ -144,7 +141,6 @@ def generated() -> Mapping[str, str]:
         "reference/objects.md": _page("Objects and interfaces", _types(schema, _is_object)),
         "reference/inputs.md": _page("Inputs", _types(schema, graphql.is_input_object_type)),
         "reference/enums.md": _page("Enums and scalars", _types(schema, graphql.is_leaf_type)),
-        "reference/json.md": _page("JSON documents", _json()),
         "reference/rules.md": _page("Rules", _rules()),
     }
 
@@ -249,46 +245,7 @@ def _about(field: Any) -> str:
     return text
 
 
-# -- JSON and rules
-
-
-def _json() -> Iterator[str]:
-    """Yield the records of notes, with the types of their fields."""
-    yield "The records of notes; [JSON](../json.md) describes those of commands.\n"
-    _, records = msgspec.json.schema_components(
-        (_of_revisions(Changelog),),
-        schema_hook=lambda _: {"type": "string"},  # sentences
-        ref_template="{name}",
-    )
-    for name, record in sorted(records.items()):
-        yield from (f"## {name}", "", (record.get("description") or "").partition("\n\n")[0], "")
-        if "enum" in record:
-            yield from (", ".join(f"`{value}`" for value in record["enum"]), "")
-        else:
-            rows = [(f"`{it}`", _json_type(hint)) for it, hint in record["properties"].items()]
-            yield from _table(("Name", "Type"), rows)
-
-
-def _of_revisions(record: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Return a record whose sides are revisions: msgspec describes no union of records."""
-    fields = [
-        (field.name, RevisionInfo if field.type == SideInfo else field.type)
-        for field in msgspec.structs.fields(record)
-    ]
-    return msgspec.defstruct(record.__name__, fields, namespace={"__doc__": record.__doc__})
-
-
-def _json_type(hint: Mapping[str, Any]) -> str:
-    if "$ref" in hint:
-        return f"[{hint['$ref']}](#{hint['$ref'].lower()})"
-    if "anyOf" in hint:
-        return " or ".join(map(_json_type, hint["anyOf"]))
-    if hint.get("type") == "array":
-        items = hint.get("items") or {}
-        return f"list of {_json_type(items)}" if items else "list"
-    if hint.get("type") == "object" and isinstance(hint.get("additionalProperties"), Mapping):
-        return f"object of {_json_type(hint['additionalProperties'])}"
-    return str(hint.get("format") or hint.get("type") or "any")
+# -- rules
 
 
 def _rules() -> Iterator[str]:

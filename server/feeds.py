@@ -38,7 +38,7 @@ from snapshots.errors import CachelogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History, Neighbours
 from snapshots.models import utc
 from snapshots.notes.atom import MEDIA_TYPE, Feed, entries_after, package_feed, series_feed
-from snapshots.notes.sections import StoredCauses
+from snapshots.notes.causes import StoredCauses
 from snapshots.sources.reports import Progress
 from snapshots.spack.names import is_name
 from snapshots.texts import http_url, nearest_hint, nearest_names, quoted, visible

@@ -229,5 +229,5 @@ class Notifier:
         base, log = self._catalog.history.previous(revision), None
         if base is not None:
             with suppress(CatalogError):  # it is announced even if a content is damaged
-                log = SideComparison(base, revision, self._library).notes(most_specs=0)
+                log = SideComparison(base, revision, self._library).notes()
         return announcement(Neighbours(base, revision), log)

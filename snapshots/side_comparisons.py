@@ -174,16 +174,14 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
         rows = self.explanation.causes.rows_of(number)
         return rows if self.scope is None else rows[self.scope.in_head[rows]]
 
-    def notes(self, most_specs: int | None = None) -> Changelog:
-        """Return the changes in scope as release notes; ``most_specs`` is that of ``changelog``."""
+    def notes(self) -> Changelog:
+        """Return the changes in scope as release notes."""
         return changelog(
             self.base,
             self.head,
             self.explanation,
             self.scope,
-            self.returned,
             self.recipes,
-            most_specs,
             None if self.only else self.source.comparison_url(self.base, self.head),
         )
 

@@ -33,9 +33,14 @@ from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.errors import InvalidArgument
 from snapshots.models import CauseKind, RevisionInfo, StackInfo
-from snapshots.notes.changelog import Changelog, ComparisonFilter, summarize, totals
+from snapshots.notes.changelog import (
+    LEFT_OUT,
+    Changelog,
+    ComparisonFilter,
+    summarize,
+    totals,
+)
 from snapshots.notes.formats import NotesFormat
-from snapshots.notes.sections import LEFT_OUT
 from snapshots.notes.sentences import plain
 from snapshots.notes.templates import render
 from snapshots.recipes.effects import CommitLevel
@@ -43,11 +48,7 @@ from snapshots.recipes.effects import CommitLevel
 NOTES = Cost(weight=70_000, work=Work.EXPLAINING, of_state=True)
 """Release notes, which are not cached. A request may contain two formats of them.
 
-Notes between revisions that are months apart are long, especially as JSON.
-"""
-
-MAX_LISTED = 4_000
-"""Maximum number of added and removed hashes in release notes; if there are more, none are listed.
+Notes between revisions that are months apart are long.
 """
 
 HASHES = Cost(weight=3_000, work=Work.COMPARING)
@@ -468,25 +469,24 @@ class ComparisonType(Node):
     def highlights(self, info: Info) -> list[str]:
         """The first sentences of the release notes: what was added, removed, rebuilt, and why."""
         info.context.require_time()
-        return [plain(sentence) for sentence in self._log(info, 0).highlights]
+        return [plain(sentence) for sentence in self._log(info).highlights]
 
-    @resolver(
-        NOTES,
-        description=f"The complete release notes; without hashes if more than {MAX_LISTED:,} "
-        "were added or removed.",
-    )
+    @resolver(NOTES)
     def release_notes(self, info: Info, format: NotesFormat = NotesFormat.MARKDOWN) -> str:
-        """- format: The format of the notes."""
+        """The complete release notes.
+
+        - format: The format of the notes.
+        """
         budget = info.context.budget
         info.context.require_time()  # a change of all packages takes some 100 ms to write
-        log = self._log(info, MAX_LISTED)
+        log = self._log(info)
         budget.check()
         return render(log, format, budget.each)
 
-    def _log(self, info: Info, most_specs: int) -> Changelog:
+    def _log(self, info: Info) -> Changelog:
         loaded = self.loaded(info)
         sides = {"base": _counted(loaded.before), "head": _counted(loaded.after)}
-        return msgspec.structs.replace(loaded.notes(most_specs), **sides)
+        return msgspec.structs.replace(loaded.notes(), **sides)
 
     @resolver(GATE)
     def check(

@@ -470,9 +470,6 @@ MAX_CHARACTERS = 70_000
 
 _HEADING = re.compile(r"(</?h)([1-3])(?=>)")
 _LIST = re.compile(r"<ul>\n(.*?)</ul>", re.DOTALL)
-_FIRST_HASHES = "hashes <small>"
-"""Part of the heading of each list of hashes; these are the last lists."""
-
 _FEWEST_LINES = 3
 
 
@@ -485,17 +482,12 @@ def notes_body(whole: str) -> tuple[Markup, bool]:
 
 
 def _shorten_lists(body: str, most: int) -> str:
-    """Return notes with lists shortened so that they fit; lists of hashes are shortened first."""
-    if len(body) <= most:
-        return body
-    start = body.find(_FIRST_HASHES)
-    story, hashes = (body[:start], body[start:]) if start >= 0 else (body, "")
-    hashes = _LIST.sub(partial(_shortened, _FEWEST_LINES), hashes)
-    shown = story
-    for lines in (max(len(body), 1), 200, 100, 50, 25, 10, _FEWEST_LINES):
-        shown = _LIST.sub(partial(_shortened, lines), story) + hashes
+    """Return notes with lists shortened so that they fit."""
+    shown = body
+    for lines in (200, 100, 50, 25, 10, _FEWEST_LINES):
         if len(shown) <= most:
             break
+        shown = _LIST.sub(partial(_shortened, lines), body)
     return shown
 
 

@@ -45,7 +45,7 @@ from snapshots.frames.suggestions import (
 )
 from snapshots.history import History, Neighbours
 from snapshots.models import CauseKind, RevisionInfo, SideInfo, StackInfo, is_revision
-from snapshots.notes.sections import StoredCauses, stored_cause
+from snapshots.notes.causes import StoredCauses, stored_cause
 from snapshots.recipes.commits import Commit, Links, links_of
 from snapshots.recipes.effects import Attribution, RecipesChange
 from snapshots.tables import SPEC_ROWS

@@ -17,8 +17,8 @@ from snapshots.changes.vocabulary import PACKAGE_KINDS, reason_phrase
 from snapshots.errors import RevisionNotFound
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import utc
+from snapshots.notes.causes import CauseEntry, StoredCauses
 from snapshots.notes.phrases import cause_subject, main_changes_sentences, revision_sentences
-from snapshots.notes.sections import CauseEntry, StoredCauses
 from snapshots.notes.sentences import (
     SYNTHETIC,
     Name,

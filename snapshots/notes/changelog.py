@@ -1,19 +1,14 @@
-"""The changes between two revisions as one document: the data of release notes; pure functions.
+"""The changes between two revisions as release notes tell them, in no format yet."""
 
-The fields are those of the JSON notes and the variables of templates; docs/json.md describes them.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from snapshots.arrays import Mask, Rows
 from snapshots.changes.coverage import (
-    CoverageChangeKind,
     CoverageChanges,
     CoverageDimension,
     coverage,
@@ -23,14 +18,27 @@ from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import code_of, states_stacks
-from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
-from snapshots.models import SideInfo, public_location, revision_facts
-from snapshots.notes import phrases, sections
-from snapshots.notes.sentences import Sentence, plain
+from snapshots.models import SideInfo
+from snapshots.notes import phrases
+from snapshots.notes.causes import CauseEntry, Rebuilds, rebuilds_of
+from snapshots.notes.losses import Losses, losses_of
+from snapshots.notes.sections import Section, sections_of
+from snapshots.notes.sentences import Sentence
 from snapshots.recipes.effects import RecipesChange
+from snapshots.timelines.growth import MovedStack
+
+LEFT_OUT = (
+    "the stack root, which is the union of all others",
+    "facts that only one of the two revisions knows, such as sizes that were read for one of them",
+    "tarball URLs, which name the tag and stack that a binary was fetched for",
+    "dependencies and patches, which are the same as long as the hash is",
+    "the order of lists, and the two spellings of compilers and variants",
+)
+"""Differences that a comparison does not count as changes."""
 
 
 class ComparisonFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,22 +53,6 @@ class ComparisonFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return any((self.package, self.stack, self.matching))
-
-
-class RecipesEntry(msgspec.Struct, frozen=True):
-    """The commit of the recipes that a revision was built from; its URL if known."""
-
-    repository: str
-    commit: str
-    found_by: str
-    url: str | None
-
-
-class RecipesEntries(msgspec.Struct, frozen=True):
-    """The commits of the recipes that two revisions were built from."""
-
-    base: RecipesEntry
-    head: RecipesEntry
 
 
 class NotesScope(msgspec.Struct, frozen=True):
@@ -115,29 +107,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplainedSummary(Summary, frozen=True, kw_only=True):
-    """A summary with the numbers that are derived from sizes, reasons and coverage.
+    """A summary with the numbers of added specs that have a counterpart, by its facts."""
 
-    ``total_size_delta`` is None if one side has no known sizes. ``specs_rebuilt`` and
-    ``specs_replaced`` are the added specs with a counterpart. ``coverage_lost`` and
-    ``coverage_gained`` count all cells of the requested dimensions.
-    """
-
-    total_size_delta: int | None
     specs_rebuilt: int
     specs_replaced: int
-    coverage_lost: int
-    coverage_gained: int
-
-
-class Ambiguity(msgspec.Struct, frozen=True):
-    """A package in which it is unknown which specs replaced which.
-
-    ``num_replaced`` of ``num_specs`` specs replaced another one.
-    """
-
-    package: str
-    num_replaced: int
-    num_specs: int
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,23 +127,6 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 def summarize(comparison: Comparison) -> Summary:
     """Count the changes."""
     return Summary(**_counts(comparison))
-
-
-def summarize_explained(
-    comparison: Comparison, reasons: npt.NDArray[np.int8], cells: CoverageChanges
-) -> ExplainedSummary:
-    """Count the changes; ``reasons`` has the code of the reason of each changed spec."""
-    counts = _counts(comparison)
-    before, after = counts["total_size_before"], counts["total_size_after"]
-    by_reason = np.bincount(reasons, minlength=len(REASONS))
-    return ExplainedSummary(
-        **counts,
-        total_size_delta=None if before is None or after is None else after - before,
-        specs_rebuilt=int(by_reason[code_of(SpecChangeReason.REBUILT)]),
-        specs_replaced=int(by_reason[code_of(SpecChangeReason.REPLACES)]),
-        coverage_lost=cells.count(CoverageChangeKind.LOST),
-        coverage_gained=cells.count(CoverageChangeKind.GAINED),
-    )
 
 
 def totals(comparison: Comparison) -> tuple[Totals, Totals]:
@@ -213,24 +169,14 @@ def _counts(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-FORMAT = 2
-"""Version of the document; incremented when a name is removed or changes its meaning."""
-
-
 class Changelog(msgspec.Struct, frozen=True, kw_only=True):
-    """The changes from base to head, in sections; empty sections are omitted.
+    """The changes from base to head, in sections.
 
     If ``only`` narrows the notes, all fields except ``base`` and ``head`` describe only the specs
-    in scope. The keys of ``packages`` are values of PackageChangeKind, those of ``stacks`` of
-    StackChangeKind. ``causes`` has those that explain the most specs first. ``why_unknown`` states
-    why the causes of some rebuilds are unknown; None if all are known. ``ambiguous`` has the specs
-    for which only the hash could determine which spec replaced which. ``commits`` are those between
-    ``recipes`` that explain causes; None if unknown, and ``why_no_commits`` then states why.
-    ``specs`` are the added and removed hashes, by value of SpecChangeKind; None if there are too
-    many to list. ``left_out_here`` has the items of ``left_out`` that apply to these contents.
+    in scope. ``causes`` has those that explain the most specs first. ``stacks_changed`` is the
+    number of stacks on both sides that differ; None if the source of either has no stacks.
     """
 
-    format: int = FORMAT
     base: SideInfo
     head: SideInfo
     url: str | None
@@ -238,27 +184,11 @@ class Changelog(msgspec.Struct, frozen=True, kw_only=True):
     before: Totals
     after: Totals
     summary: ExplainedSummary
-    highlights: list[Sentence]
-    causes: list[sections.CauseEntry]
-    why_unknown: str | None
-    ambiguous: list[Ambiguity]
-    recipes: RecipesEntries | None
-    commits: list[sections.EffectEntry] | None
-    why_no_commits: str | None
-    no_longer_available: sections.Losses
-    packages: dict[str, list[sections.ChangedPackage]]
-    stacks: dict[str, list[sections.ChangedStack]]
     stacks_changed: int | None
-    specs: dict[str, list[sections.ChangedSpec]] | None
-    left_out: tuple[str, ...] = sections.LEFT_OUT
-    left_out_here: tuple[str, ...]
-
-
-def to_json(log: Changelog) -> bytes:
-    """Return the changelog as JSON."""
-    document = msgspec.to_builtins(log, enc_hook=plain)
-    revisions = {"base": revision_facts(log.base), "head": revision_facts(log.head)}
-    return msgspec.json.format(msgspec.json.encode(document | revisions))
+    highlights: list[Sentence]
+    causes: list[CauseEntry]
+    losses: Losses
+    sections: dict[str, Section]
 
 
 def changelog(
@@ -266,83 +196,55 @@ def changelog(
     head: SideInfo,
     explanation: Explanation,
     scope: NotesScope | None = None,
-    returned: Mask | None = None,
     recipes: RecipesChange | None = None,
-    most_specs: int | None = None,
     url: str | None = None,
 ) -> Changelog:
     """Return the changelog of an explained comparison of these two sides.
 
     A scope limits the changes that are included; counterparts, reasons and main causes are still
-    those of the entire comparison. ``returned`` is defined as for ``Explanation.reasons``. Commits
-    are omitted without ``recipes``. No hashes are listed if more than ``most_specs`` were added or
-    removed. ``url`` is that of the comparison on a server.
+    those of the entire comparison. Commits are omitted without ``recipes``. ``url`` is that of the
+    comparison on a server.
     """
     comparison = explanation.comparison
     only = ComparisonFilter() if scope is None else scope.only
     cells = coverage_in(scope, comparison, usual_dimensions(comparison))
     if scope is not None:
         comparison = comparison.narrowed_to(scope.in_base, scope.in_head)
-    reasons = explanation.reasons(comparison.specs, returned)
     before, after = totals(comparison)
     packages = list(comparison.packages)
-    rebuilds = sections.rebuilds_of(explanation.causes, comparison.specs, recipes)
-    losses = sections.losses_of(comparison, packages, explanation, cells)
-    log = Changelog(
+    rebuilds = rebuilds_of(explanation.causes, comparison.specs, recipes)
+    losses = losses_of(comparison, packages, explanation, cells)
+    stacks = [
+        change
+        for change in comparison.stacks
+        if change.kind is not StackChangeKind.CHANGED and only.stack in (None, change.name)
+    ]
+    reasons = explanation.reasons(comparison.specs)
+    summary = ExplainedSummary(
+        **_counts(comparison),
+        specs_rebuilt=_count(reasons, SpecChangeReason.REBUILT),
+        specs_replaced=_count(reasons, SpecChangeReason.REPLACES),
+    )
+    # Those without a counterpart, which may be out of scope.
+    num_removed = summary.specs_removed - _count(reasons, SpecChangeReason.REPLACED)
+    return Changelog(
         base=base,
         head=head,
         url=url,
         only=only,
         before=before,
         after=after,
-        summary=summarize_explained(comparison, reasons, cells),
-        highlights=[],
-        causes=rebuilds.causes,
-        why_unknown=sections.why_unknown(rebuilds.causes),
-        ambiguous=_ambiguous(explanation, comparison),
-        recipes=_recipes(recipes),
-        commits=rebuilds.commits,
-        why_no_commits=None if recipes is None else recipes.why_unknown,
-        no_longer_available=losses,
-        packages=_packages(comparison, packages, losses, reasons),
-        stacks=_stacks(comparison, only),
+        summary=summary,
         stacks_changed=_num_stacks(comparison, StackChangeKind.CHANGED),
-        specs=_specs(comparison, explanation, reasons, most_specs),
-        left_out_here=sections.left_out_of(explanation),
+        highlights=_highlights(summary, after, num_removed, stacks, packages, rebuilds, losses),
+        causes=rebuilds.causes,
+        losses=losses,
+        sections=sections_of(rebuilds, recipes, losses, stacks, packages, comparison),
     )
-    return replace(log, highlights=_highlights(log, rebuilds))
 
 
-def _recipes(change: RecipesChange | None) -> RecipesEntries | None:
-    """Return the commits of base and head; None if either is unknown."""
-    if change is None or change.base is None or change.head is None:
-        return None
-    entries = (
-        RecipesEntry(
-            repository=public_location(recipes.repository),
-            commit=recipes.commit,
-            found_by=recipes.found_by.value,
-            url=change.links.commit(recipes.commit),
-        )
-        for recipes in (change.base, change.head)
-    )
-    return RecipesEntries(*entries)
-
-
-def _ambiguous(explanation: Explanation, comparison: Comparison) -> list[Ambiguity]:
-    """Return the ambiguities among the changes, in the order of packages."""
-    changes = comparison.specs
-    ties = explanation.ties(changes)
-    tied = [place for place, tie in enumerate(ties) if tie is not None]
-    names = [change.name for change in changes.take(np.array(tied, np.int32))]
-    distinct = {
-        (name, id(ties[place])): ties[place] for place, name in zip(tied, names, strict=True)
-    }
-    return [
-        Ambiguity(package, tie.num_pairs, max(tie.num_base, tie.num_head))
-        for (package, _), tie in distinct.items()
-        if tie is not None
-    ]
+def _count(reasons: npt.NDArray[np.int8], reason: SpecChangeReason) -> int:
+    return int(np.count_nonzero(reasons == code_of(reason)))
 
 
 def coverage_in(
@@ -360,109 +262,40 @@ def coverage_in(
     return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[place]])
 
 
-def _packages(
-    comparison: Comparison,
-    changes: Iterable[PackageChange],
-    losses: sections.Losses,
-    codes: npt.NDArray[np.int8],
-) -> dict[str, list[sections.ChangedPackage]]:
-    replaced: dict[str, dict[str, list[str]]] = {}
-    for lost in losses.versions:
-        if lost.replaced_by:
-            replaced.setdefault(lost.package, {})[lost.version] = lost.replaced_by
-    reasons = _reasons_by_package(comparison, codes)
-    facts = comparison.changed_facts()
-    packages: dict[str, list[sections.ChangedPackage]] = {
-        kind.value: [] for kind in PackageChangeKind
-    }
-    for change in changes:
-        name = change.name
-        entry = sections.ChangedPackage.of(
-            change, replaced.get(name, {}), reasons.get(name, {}), facts.get(name, {})
-        )
-        packages[change.kind.value].append(entry)
-    return {kind: entries for kind, entries in packages.items() if entries}
-
-
-def _reasons_by_package(
-    comparison: Comparison, codes: npt.NDArray[np.int8]
-) -> dict[str, dict[str, int]]:
-    """Return the number of added and removed specs of each package for each reason."""
-    specs, names = comparison.specs, comparison.packages.names
-    in_head = specs.after >= 0
-    places = np.empty(len(specs), np.int64)
-    places[in_head] = names.from_head[specs.head.package.codes[specs.after[in_head]]]
-    places[~in_head] = names.from_base[specs.base.package.codes[specs.before[~in_head]]]
-    keys, counts = np.unique(places * len(REASONS) + codes, return_counts=True)
-    reasons: dict[str, dict[str, int]] = {}
-    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
-        place, code = divmod(key, len(REASONS))
-        if REASONS[code] is not SpecChangeReason.FACTS:
-            reasons.setdefault(names.names[place], {})[REASONS[code].value] = count
-    return reasons
-
-
-def _specs(
-    comparison: Comparison,
-    explanation: Explanation,
-    reasons: npt.NDArray[np.int8],
-    most: int | None,
-) -> dict[str, list[sections.ChangedSpec]] | None:
-    kinds = (SpecChangeKind.ADDED, SpecChangeKind.REMOVED)
-    if most is not None and sum(map(comparison.specs.count, kinds)) > most:
-        return None
-    return {
-        kind.value: sections.changed_specs(comparison.specs, explanation, reasons, kind)
-        for kind in kinds
-    }
-
-
-def _stacks(
-    comparison: Comparison, only: ComparisonFilter
-) -> dict[str, list[sections.ChangedStack]]:
-    """Return the stacks that were added and removed, limited to the stack of the scope."""
-    stacks: dict[str, list[sections.ChangedStack]] = {}
-    for kind in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
-        for change in comparison.stacks:
-            if change.kind is kind and only.stack in (None, change.name):
-                entry = sections.ChangedStack(
-                    name=change.name,
-                    num_specs=change.num_specs_before + change.num_specs_after,
-                    num_packages=len(change.packages_added) + len(change.packages_removed),
-                )
-                stacks.setdefault(kind.value, []).append(entry)
-    return stacks
-
-
-def _highlights(log: Changelog, rebuilds: sections.Rebuilds) -> list[Sentence]:
+def _highlights(
+    summary: ExplainedSummary,
+    after: Totals,
+    num_removed: int,
+    stacks: Sequence[StackChange],
+    packages: Sequence[PackageChange],
+    rebuilds: Rebuilds,
+    losses: Losses,
+) -> list[Sentence]:
     """Return the sentences that have something to report."""
-    summary, losses = log.summary, log.no_longer_available
+    moved = [
+        MovedStack(stack.kind, stack.name, stack.num_specs_before + stack.num_specs_after)
+        for stack in stacks
+    ]
     sentences = [
         # A stack that came or went explains most of what follows.
-        *phrases.stacks_sentences(log.stacks),
+        *phrases.stacks_sentences(moved),
         phrases.specs_sentence(
-            log.after.num_specs,
+            after.num_specs,
             added=summary.specs_added,
             rebuilt=summary.specs_rebuilt,
             replaced=summary.specs_replaced,
-            removed=_num_removed(log),
+            removed=num_removed,
             changed=summary.specs_changed,
         ),
         phrases.binaries_sentence(summary.binaries_replaced),
-        phrases.packages_sentence(log.packages),
+        phrases.packages_sentence(packages),
         phrases.size_sentence(summary.total_size_before, summary.total_size_after),
         *phrases.causes_sentences(rebuilds),
     ]
     if summary.specs_added or summary.specs_removed or losses:
-        is_stack_removed = StackChangeKind.REMOVED.value in log.stacks
         sentences += phrases.losses_sentences(
-            losses, summary.specs_removed, is_stack_removed=is_stack_removed
+            losses,
+            summary.specs_removed,
+            is_stack_removed=any(stack.kind is StackChangeKind.REMOVED for stack in stacks),
         )
     return [sentence for sentence in sentences if sentence is not None]
-
-
-def _num_removed(log: Changelog) -> int:
-    """Return the number of removed specs without a counterpart, which may be out of scope."""
-    replaced = SpecChangeReason.REPLACED.value
-    entries = (entry for entries in log.packages.values() for entry in entries)
-    return sum(entry.specs_removed - entry.reasons.get(replaced, 0) for entry in entries)

@@ -8,9 +8,7 @@ class NotesFormat(Enum):
 
     - MARKDOWN: Text in Markdown.
     - HTML: A self-contained page.
-    - JSON: The same facts as a document, described in docs/notes.md.
     """
 
     MARKDOWN = "markdown"
     HTML = "html"
-    JSON = "json"

@@ -14,7 +14,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from snapshots.errors import SourceError
 from snapshots.notes.changelog import Changelog
-from snapshots.notes.templates import environment_of, markup_of, variables
+from snapshots.notes.templates import environment_of, values
 
 EXAMPLES = ("chat", "github-release")
 """Names of the included templates, which can be used directly or copied."""
@@ -33,8 +33,7 @@ def render_example(log: Changelog, name: str) -> str:
 def render_own(log: Changelog, file: Path) -> str:
     """Render release notes with the template in a file.
 
-    The template may include others from its folder, and import cachelog's templates. The output is
-    HTML, with all printed values escaped, if the file's name ends in .html or .html.jinja. Raises
+    The template may include others from its folder, and import cachelog's templates. Raises
     SourceError, with the file and the line, if the template cannot be read, if it fails, or if its
     output cannot be encoded.
     """
@@ -45,11 +44,9 @@ def render_own(log: Changelog, file: Path) -> str:
     except UnicodeDecodeError as error:
         raise SourceError(str(file), f"is not UTF-8 at byte {error.start + 1}") from None
     loaders = [FileSystemLoader(file.parent), PackageLoader("snapshots.notes")]
-    environment = environment_of(
-        ImmutableSandboxedEnvironment, ChoiceLoader(loaders), markup_of(file.name)
-    )
+    environment = environment_of(ImmutableSandboxedEnvironment, ChoiceLoader(loaders))
     try:
-        text = environment.get_template(file.name).render(variables(log))
+        text = environment.get_template(file.name).render(values(log))
         text.encode()
     except TemplateSyntaxError as error:
         reason = error.message or "is not a template"

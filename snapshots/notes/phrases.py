@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from snapshots.changes.package_changes import PackageChangeKind
+from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.stored_changes import PackageCounts, PairCounts
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
 from snapshots.history import Neighbours
 from snapshots.models import CauseKind, RevisionInfo
-from snapshots.notes import sections
-from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, spelled
-from snapshots.texts import counted, short_digest, shortened, size
+from snapshots.notes.causes import CauseEntry, CommitEntry, Group, Rebuilds, num_specs
+from snapshots.notes.losses import Losses, LostCell, LostPackage, LostVersion
+from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, listed, spelled
+from snapshots.recipes.commits import Links, SpackChange
+from snapshots.recipes.effects import CommitEffect
+from snapshots.texts import counted, in_words, short_digest, shortened, size
 from snapshots.timelines.growth import MainChanges, MovedStack
 
 _FEW = 3
@@ -28,21 +31,18 @@ _MARKS: dict[str, type[str]] = {
 }
 """The type of each field of a phrase; the other texts are cachelog's own words."""
 
-Group = Sequence[sections.CauseEntry]
 
-
-def causes_sentences(rebuilds: sections.Rebuilds) -> list[Sentence]:
+def causes_sentences(rebuilds: Rebuilds) -> list[Sentence]:
     """Return sentences about the causes of most replacements and the reach of the others.
 
-    Causes of kind UNKNOWN explain nothing; the number of specs with an unknown cause comes first if
-    these are the majority. There are none if no spec replaced another.
+    The number of specs with an unknown cause comes first if these are the majority. There are none
+    if no spec replaced another.
     """
-    groups, num_unknown = sections.explained(rebuilds.causes)
     clauses = []
-    if sections.is_most(num_unknown, groups):
-        clauses.append([_unknown(num_unknown, sections.num_specs(rebuilds.causes))])
-    if groups:
-        clauses += _clauses(sections.by_reach(groups), rebuilds)
+    if rebuilds.is_mostly_unknown:
+        clauses.append([_unknown(rebuilds.num_unknown, rebuilds.num_specs)])
+    if rebuilds.groups:
+        clauses += _clauses(rebuilds.by_reach(), rebuilds)
     return [_sentence(clause) for clause in clauses]
 
 
@@ -53,12 +53,20 @@ def _unknown(num_unknown: int, num_replacements: int) -> str:
     return f"the causes of {num_unknown:,} of {of_all} are unknown"
 
 
-def noun_phrase(cause: sections.CauseEntry) -> list[str]:
+def cause_line(group: Group) -> Sentence:
+    """Return what causes that are involved in the same specs account for, and what they reached."""
+    first, *others = map(noun_phrase, group)
+    together = [", together with ", *enumerated(others, _FEW), ","] if others else []
+    did = _did(num_specs(group), group[0].num_involved)
+    return Sentence(*_capital([*first, *together]), f" {did}")
+
+
+def noun_phrase(cause: CauseEntry) -> list[str]:
     """Return the pieces that name a cause in a list or after "by", and its commit."""
     return [*_pieces(_phrases(cause).noun, cause), *_first_commit(cause)]
 
 
-def _first_commit(cause: sections.CauseEntry) -> list[str]:
+def _first_commit(cause: CauseEntry) -> list[str]:
     """Return the pieces that name the first commit of a cause, in parentheses."""
     if not cause.commits:
         return []
@@ -69,38 +77,38 @@ def _first_commit(cause: sections.CauseEntry) -> list[str]:
     return [f" ({how}{what}", _reference(first), f"{more})"]
 
 
-def _reference(commit: sections.CommitEntry) -> Reference:
-    if commit.pull_request is None:
-        return Reference(commit.reference, commit.url)
-    return Reference(commit.reference, commit.pull_request_url, f"#{commit.pull_request}")
+def _reference(commit: CommitEntry) -> Reference:
+    short = None if commit.pull_request is None else f"#{commit.pull_request}"
+    return Reference(commit.reference, commit.url, short)
 
 
-def commit_sentence(commit: sections.EffectEntry) -> Sentence:
-    """Return a sentence about the effect of a commit; its numbers are those of its causes."""
+def commit_line(effect: CommitEffect, links: Links) -> Sentence:
+    """Return the effect of a commit; its numbers are those of its causes."""
+    commit, spack = CommitEntry.of(effect, links), effect.commit.spack
     pieces = ["Dropping "] if commit.taken_back else []
     pieces += [_reference(commit), " ", Name(shortened(commit.title, _LONGEST))]
     if commit.sweeping:
-        pieces.append(f", which touches {counted(commit.num_packages, 'package')},")
-    if commit.spack is not None:
-        pieces += [" (", *_spack_step(commit.spack), ")"]
+        pieces.append(f", which touches {counted(len(effect.commit.packages), 'package')},")
+    if spack is not None:
+        pieces += [" (", *_spack_step(spack, links.spack(spack)), ")"]
     if commit.is_doubtful:
         pieces.append(" perhaps")
-    return Sentence(*pieces, f" {_did(commit.num_specs, commit.num_involved)}")
+    return Sentence(*pieces, f" {_did(effect.num_specs, effect.num_involved)}")
 
 
-def _spack_step(spack: sections.SpackEntry) -> list[str]:
+def _spack_step(spack: SpackChange, url: str | None) -> list[str]:
     if spack.before is None or spack.after is None:
         return ["another Spack"]
     before, after = (Value(short_digest(name)) for name in (spack.before, spack.after))
-    compare = [": ", Reference("compare", spack.url)] if spack.url else []
+    compare = [": ", Reference("compare", url)] if url else []
     return ["Spack ", before, " → ", after, *compare]
 
 
-def _phrases(cause: sections.CauseEntry) -> CausePhrases:
+def _phrases(cause: CauseEntry) -> CausePhrases:
     return cause_phrases(CauseKind(cause.kind), cause.package, cause.before, cause.after)
 
 
-def _pieces(template: str, cause: sections.CauseEntry) -> list[str]:
+def _pieces(template: str, cause: CauseEntry) -> list[str]:
     before, after = (
         None if text is None else shortened(text, _LONGEST) for text in (cause.before, cause.after)
     )
@@ -108,7 +116,7 @@ def _pieces(template: str, cause: sections.CauseEntry) -> list[str]:
     return [_MARKS.get(field, str)(text) for text, field in texts]
 
 
-def _clauses(groups: Sequence[Group], rebuilds: sections.Rebuilds) -> Iterator[list[str]]:
+def _clauses(groups: Sequence[Group], rebuilds: Rebuilds) -> Iterator[list[str]]:
     """Yield clauses about the effects of the groups of causes, ordered by reach."""
     alone = [group for group in groups if not rebuilds.reaches_others(group[0])]
     first, *others = [group for group in groups if group not in alone] or [[]]
@@ -131,7 +139,7 @@ def _clauses(groups: Sequence[Group], rebuilds: sections.Rebuilds) -> Iterator[l
     further = [group for number, group in enumerate(others) if number not in along]
     shown = further if len(further) <= _FEW else further[: _FEW - 1]
     for group in shown:
-        yield [*_causes(group), f" {_did(sections.num_specs(group), group[0].num_involved)}"]
+        yield [*_causes(group), f" {_did(num_specs(group), group[0].num_involved)}"]
     ends = []
     if rest := further[len(shown) :]:
         changes = spelled(sum(map(len, rest)), "more change")
@@ -151,14 +159,12 @@ def _did(num_main: int, num_reached: int) -> str:
     return f"{main} and reached {num_reached:,}" if num_reached > num_main else main
 
 
-def _first_clause(
-    first: Group, companions: Sequence[sections.CauseEntry], *, are_all: bool
-) -> list[str]:
+def _first_clause(first: Group, companions: Sequence[CauseEntry], *, are_all: bool) -> list[str]:
     clause = _clause(first[0])
     if partners := first[1:]:
         clause += [", together with ", *_causes(partners)]
     num_reached = first[0].num_involved
-    clause.append(f", which {_did(sections.num_specs(first), num_reached)}")
+    clause.append(f", which {_did(num_specs(first), num_reached)}")
     if companions:
         how_many = f", {'all' if are_all else 'most'} of which " if num_reached > 1 else ", which "
         clause += [how_many, *_causes(companions), " reached, too"]
@@ -171,7 +177,7 @@ def _alone(groups: Sequence[Group], noun: str) -> str:
     return f"{spelled(count, noun)} reached only {own}"
 
 
-def _clause(cause: sections.CauseEntry) -> list[str]:
+def _clause(cause: CauseEntry) -> list[str]:
     """Return the pieces of a main clause about a cause."""
     template = _phrases(cause).clause
     if not template:
@@ -179,7 +185,7 @@ def _clause(cause: sections.CauseEntry) -> list[str]:
     return [*_pieces(template, cause), *_first_commit(cause)]
 
 
-def _causes(causes: Iterable[sections.CauseEntry]) -> list[str]:
+def _causes(causes: Iterable[CauseEntry]) -> list[str]:
     return enumerated(map(noun_phrase, causes), _FEW)
 
 
@@ -214,13 +220,14 @@ def specs_sentence(
 _STEPS = (PackageChangeKind.UPGRADED, PackageChangeKind.DOWNGRADED)
 
 
-def packages_sentence(
-    packages: Mapping[str, Sequence[sections.ChangedPackage | PackageCounts]],
-) -> Sentence | None:
+def packages_sentence(packages: Iterable[PackageChange | PackageCounts]) -> Sentence | None:
     """Return a sentence about the changes of packages; it names the packages if they are few."""
+    of_kinds: dict[PackageChangeKind, list[PackageChange | PackageCounts]] = {}
+    for package in packages:
+        of_kinds.setdefault(package.kind, []).append(package)
     clauses = []
     for kind in (PackageChangeKind.ADDED, PackageChangeKind.REMOVED, *_STEPS):
-        if entries := packages.get(kind.value):
+        if entries := of_kinds.get(kind):
             clause = [_were(len(entries), kind.value)]
             if len(entries) <= _FEW:
                 named = (
@@ -232,39 +239,59 @@ def packages_sentence(
     return Sentence("Of the packages, ", *enumerated(clauses), ".") if clauses else None
 
 
-def version_steps(entry: sections.ChangedPackage, kind: str) -> Sentence:
+def package_line(
+    change: PackageChange, replaced: Mapping[str, list[str]], facts: Mapping[str, int]
+) -> Sentence:
+    """Return what changed of a package: its versions, specs or facts.
+
+    ``replaced`` has the removed versions of which specs were replaced by specs of other versions,
+    with these versions. ``facts`` has the number of persisting specs with another value by fact.
+    """
+    name = Name(change.name), " "
+    match change.kind:
+        case PackageChangeKind.ADDED:
+            return Sentence(*name, *listed(change.versions_after))
+        case PackageChangeKind.CHANGED:
+            counts = (
+                f"{in_words(fact)} of {counted(count, 'spec')}" for fact, count in facts.items()
+            )
+            return Sentence(name[0], f": {', '.join(counts)}")
+        case kind if kind in (*_STEPS, PackageChangeKind.VERSIONS_CHANGED):
+            return Sentence(*name, *_version_steps(change, replaced))
+    added, removed = counted(change.specs_added, "spec"), change.specs_removed
+    if not removed:
+        specs = f"{added} added"
+    elif not change.specs_added:
+        specs = f"{counted(removed, 'spec')} removed"
+    else:
+        specs = f"{added} added, {removed:,} removed"
+    return Sentence(*name, *listed(change.versions_after), f" ({specs})")
+
+
+def _version_steps(change: PackageChange, replaced: Mapping[str, list[str]]) -> list[str]:
     """Return the changes of a package's versions, beginning with that of its newest version.
 
-    ``kind`` is the value of a PackageChangeKind; only upgraded and downgraded packages begin with
-    the newest version. A version that others replaced is not listed as removed, and those are not
-    listed as added.
+    Only upgraded and downgraded packages begin with it. A version that others replaced is not
+    listed as removed, and those are not listed as added.
     """
-    before, after = entry.newest_before or "", entry.newest_after or ""
-    moved = PackageChangeKind(kind) in _STEPS
-    replaced = {
-        version: others
-        for version, others in entry.versions_replaced.items()
-        if not (moved and version == before and others == [after])
-    }
-    named = {version for others in entry.versions_replaced.values() for version in others}
+    before, after = change.newest_before or "", change.newest_after or ""
+    moved = change.kind in _STEPS
+    named = {version for others in replaced.values() for version in others} | replaced.keys()
     if moved:
         named |= {before, after}
-    steps = [[*_values([version]), " → ", *_values(others)] for version, others in replaced.items()]
-    for what, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
-        others = [
-            version for version in versions if version not in named | entry.versions_replaced.keys()
-        ]
-        if others:
-            steps.append([f"{what} ", *_values(others)])
-    listed = [piece for step in steps for piece in ("; ", *step)][1:]
+    steps = [
+        [*listed([version]), " → ", *listed(others)]
+        for version, others in replaced.items()
+        if not (moved and version == before and others == [after])
+    ]
+    for what, versions in (("added", change.versions_added), ("removed", change.versions_removed)):
+        if others := [version for version in versions if version not in named]:
+            steps.append([f"{what} ", *listed(others)])
+    pieces = [piece for step in steps for piece in ("; ", *step)][1:]
     if not moved:
-        return Sentence(Value(after), ": ", *listed)
-    also = [" (also ", *listed, ")"] if listed else []
-    return Sentence(Value(before), " → ", Value(after), *also)
-
-
-def _values(versions: Sequence[str]) -> list[str]:
-    return [piece for version in versions for piece in (", ", Value(version))][1:]
+        return [Value(after), ": ", *pieces]
+    also = [" (also ", *pieces, ")"] if pieces else []
+    return [Value(before), " → ", Value(after), *also]
 
 
 def binaries_sentence(num_replaced: int) -> Sentence | None:
@@ -285,22 +312,29 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     return Sentence(f"The size {verb} by {size(abs(after - before))} to {size(after)}.")
 
 
-def stacks_sentences(
-    stacks: Mapping[str, Sequence[sections.ChangedStack | MovedStack]],
-) -> list[Sentence]:
+def stacks_sentences(stacks: Sequence[MovedStack]) -> list[Sentence]:
     """Return a sentence about the stacks that were added, and one about those that were removed."""
     sentences = []
-    for kind in (StackChangeKind.ADDED.value, StackChangeKind.REMOVED.value):
+    for kind in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
         named = [
             [Name(stack.name), f" with {counted(stack.num_specs, 'spec')}"]
-            for stack in stacks.get(kind, ())
+            for stack in stacks
+            if stack.kind is kind
         ]
         if len(named) == 1:
-            sentences.append(Sentence("The stack ", *named[0], f" was {kind}."))
+            sentences.append(Sentence("The stack ", *named[0], f" was {kind.value}."))
         elif named:
             how_many = spelled(len(named), "stack")
-            sentences.append(_sentence([f"{how_many} were {kind}: ", *enumerated(named, _FEW)]))
+            were = [f"{how_many} were {kind.value}: ", *enumerated(named, _FEW)]
+            sentences.append(_sentence(were))
     return sentences
+
+
+def stack_line(stack: StackChange) -> Sentence:
+    """Return the numbers of specs and packages of a stack that was added or removed."""
+    specs = counted(stack.num_specs_before + stack.num_specs_after, "spec")
+    packages = counted(len(stack.packages_added) + len(stack.packages_removed), "package")
+    return Sentence(Name(stack.name), f" ({specs} of {packages})")
 
 
 # -- stored changes of a revision
@@ -309,7 +343,7 @@ def stacks_sentences(
 def revision_sentences(
     step: Neighbours,
     changes: MainChanges | None,
-    causes: Iterable[sections.CauseEntry],
+    causes: Iterable[CauseEntry],
     packages: Iterable[PackageCounts],
 ) -> list[Sentence]:
     """Return the stored changes of a revision, the main ones first.
@@ -319,13 +353,10 @@ def revision_sentences(
     base, head = step
     if base is None or changes is None or not _num_changed(changes.counts):
         return main_changes_sentences(head, changes, ())
-    of_kinds: dict[str, list[PackageCounts]] = {}
-    for package in packages:
-        of_kinds.setdefault(package.kind.value, []).append(package)
     sentences = [
-        *_stacks_of(changes),
+        *stacks_sentences(changes.stacks),
         _counts_sentence(head, changes.counts),
-        packages_sentence(of_kinds),
+        packages_sentence(packages),
         size_sentence(base.total_size, head.total_size),
         *(_share_sentence(cause, changes.counts) for cause in causes),
     ]
@@ -333,7 +364,7 @@ def revision_sentences(
 
 
 def main_changes_sentences(
-    revision: RevisionInfo, changes: MainChanges | None, causes: Sequence[sections.CauseEntry]
+    revision: RevisionInfo, changes: MainChanges | None, causes: Sequence[CauseEntry]
 ) -> list[Sentence]:
     """Return the stacks that a revision added or removed, and its main cause, or else its counts.
 
@@ -344,10 +375,12 @@ def main_changes_sentences(
     if not _num_changed(changes.counts):
         return [Sentence("Nothing changed.")]
     main = [_share_sentence(cause, changes.counts) for cause in causes[:1]]
-    return [*_stacks_of(changes), *main] or [_counts_sentence(revision, changes.counts)]
+    return [*stacks_sentences(changes.stacks), *main] or [
+        _counts_sentence(revision, changes.counts)
+    ]
 
 
-def cause_subject(cause: sections.CauseEntry) -> list[str]:
+def cause_subject(cause: CauseEntry) -> list[str]:
     """Return the pieces that name a cause, by the subject of the only commit that explains it."""
     if cause.commits is None or len(cause.commits) != 1:
         return noun_phrase(cause)
@@ -355,17 +388,10 @@ def cause_subject(cause: sections.CauseEntry) -> list[str]:
     return [Value(shortened(commit.title, _LONGEST)), " (", _reference(commit), ")"]
 
 
-def _share_sentence(cause: sections.CauseEntry, counts: PairCounts) -> Sentence:
+def _share_sentence(cause: CauseEntry, counts: PairCounts) -> Sentence:
     replacements = counted(counts.specs_rebuilt + counts.specs_replaced, "replacement")
     share = f" accounts for {cause.num_specs:,} of {replacements}"
     return _sentence([*cause_subject(cause), share])
-
-
-def _stacks_of(changes: MainChanges) -> list[Sentence]:
-    stacks: dict[str, list[MovedStack]] = {}
-    for stack in changes.stacks:
-        stacks.setdefault(stack.kind.value, []).append(stack)
-    return stacks_sentences(stacks)
 
 
 def _counts_sentence(revision: RevisionInfo, counts: PairCounts) -> Sentence:
@@ -386,9 +412,7 @@ def _num_changed(counts: PairCounts) -> int:
 # -- losses
 
 
-def losses_sentences(
-    losses: sections.Losses, num_removed: int, *, is_stack_removed: bool
-) -> list[Sentence]:
+def losses_sentences(losses: Losses, num_removed: int, *, is_stack_removed: bool) -> list[Sentence]:
     """Return sentences about everything that is no longer available.
 
     ``num_removed`` is the number of removed hashes. A version that another one replaced is not
@@ -411,7 +435,39 @@ def losses_sentences(
     return [_sentence(clause) for clause in clauses]
 
 
-def _lost(losses: sections.Losses) -> list[list[str]]:
+def lost_package_line(lost: LostPackage) -> Sentence:
+    """Return the versions and the number of specs of a lost package."""
+    specs = f" ({counted(lost.num_specs, 'spec')})"
+    return Sentence(Name(lost.name), " ", *listed(lost.versions), specs)
+
+
+def lost_with_line(stacks: Sequence[str], packages: Sequence[LostPackage]) -> Sentence:
+    """Return what removed stacks took along, in one line: the stacks are the event."""
+    count, noun = counted(len(packages), "package"), "stack" if len(stacks) == 1 else "stacks"
+    names = enumerated([Name(stack)] for stack in stacks)
+    lost = [piece for package in packages for piece in (", ", Name(package.name))][1:]
+    return Sentence(f"{count} with the {noun} ", *names, ": ", *lost)
+
+
+def lost_version_line(lost: LostVersion) -> Sentence:
+    """Return the number of specs of a lost version."""
+    specs = f" ({counted(lost.num_specs, 'spec')})"
+    return Sentence(Name(lost.package), " ", Value(lost.version), specs)
+
+
+def lost_cells_line(values: Sequence[str], cells: Iterable[LostCell]) -> Sentence:
+    """Return the packages that are lost for the same values, with what is nearest to them."""
+    place = [piece for value in values for piece in (" for ", Name(value))][1:]
+    lost = []
+    for cell in cells:
+        lost += [", ", Name(cell.package)]
+        if (nearest := cell.nearest) is not None:
+            lost += [" (there is ", Value(nearest.version), " for ", Value(nearest.target)]
+            lost += [" in ", *listed(nearest.stacks), ")"] if nearest.stacks else [")"]
+    return Sentence(*place, ": ", *lost[1:])
+
+
+def _lost(losses: Losses) -> list[list[str]]:
     """Return the numbers of lost packages, those that a stack took along as well, and versions."""
     lost = []
     if count := len(losses.packages):
@@ -424,7 +480,7 @@ def _lost(losses: sections.Losses) -> list[list[str]]:
     return lost
 
 
-def _what_remains(losses: sections.Losses, *, is_stack_removed: bool) -> str:
+def _what_remains(losses: Losses, *, is_stack_removed: bool) -> str:
     kinds = ["package"]
     if not losses.versions:
         kinds.append("version")
@@ -433,7 +489,7 @@ def _what_remains(losses: sections.Losses, *, is_stack_removed: bool) -> str:
     return f"every {''.join(enumerated([[kind] for kind in kinds]))} remains"
 
 
-def _replaced_by_older(versions: Sequence[sections.LostVersion]) -> list[str]:
+def _replaced_by_older(versions: Sequence[LostVersion]) -> list[str]:
     if len(versions) > _FEW:
         return [f"{spelled(len(versions), 'version')} were replaced by older ones"]
     steps = []
@@ -446,18 +502,22 @@ def _replaced_by_older(versions: Sequence[sections.LostVersion]) -> list[str]:
 
 def _sentence(pieces: Sequence[str]) -> Sentence:
     """Return a sentence with a capital first letter, unless it begins with a name."""
+    return Sentence(*_capital(pieces), ".")
+
+
+def _capital(pieces: Sequence[str]) -> list[str]:
     first, *more = pieces
     if not isinstance(first, Name | Value):
         first = first[0].upper() + first[1:]
-    return Sentence(first, *more, ".")
+    return [first, *more]
 
 
 def _were(count: int, what: str) -> str:
     return f"{count:,} {'was' if count == 1 else 'were'} {what}"
 
 
-def _version_step(entry: sections.ChangedPackage | PackageCounts) -> list[str]:
-    if isinstance(entry, sections.ChangedPackage):
+def _version_step(entry: PackageChange | PackageCounts) -> list[str]:
+    if isinstance(entry, PackageChange):
         before, after = entry.newest_before or "", entry.newest_after or ""
     elif len(entry.versions_added) == len(entry.versions_removed) == 1:
         (before,), (after,) = entry.versions_removed, entry.versions_added

@@ -43,11 +43,11 @@ def number(count: int) -> str:
     return f"{count:,}"
 
 
-def size_delta(num_bytes: int | None) -> str:
-    """Return the difference of two sizes with its sign; empty if unknown."""
-    if num_bytes is None:
+def size_delta(before: int | None, after: int | None) -> str:
+    """Return the difference of two sizes with its sign; empty if one is unknown."""
+    if before is None or after is None:
         return ""
-    return f"{'-' if num_bytes < 0 else '+'}{size(abs(num_bytes))}"
+    return f"{'-' if after < before else '+'}{size(abs(after - before))}"
 
 
 def long_day(moment: datetime) -> str:
@@ -141,6 +141,11 @@ def enumerated(items: Iterable[Pieces], limit: int | None = None) -> list[str]:
             pieces.append(" and " if number == len(listed) - 1 else ", ")
         pieces.extend(item)
     return pieces
+
+
+def listed(values: Iterable[str]) -> list[str]:
+    """Return the pieces of values that are separated by commas."""
+    return [piece for value in values for piece in (", ", Value(value))][1:]
 
 
 def spelled(count: int, noun: str) -> str:

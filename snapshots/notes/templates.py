@@ -1,221 +1,129 @@
-"""Templates: filters, environments and variables, and rendering with cachelog's templates."""
+"""Release notes in Markdown and HTML: the values and filters of templates, and cachelog's own."""
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cache
-from html import escape
 from typing import Any
 
-import msgspec
-from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from snapshots.changes.package_changes import PackageChangeKind
-from snapshots.changes.reasons import SpecChangeReason
-from snapshots.changes.vocabulary import reason_phrase
 from snapshots.models import SideInfo
-from snapshots.notes import sections, sentences
-from snapshots.notes.changelog import Changelog, ComparisonFilter, to_json
+from snapshots.notes import sentences
+from snapshots.notes.changelog import Changelog, ComparisonFilter
 from snapshots.notes.formats import NotesFormat
-from snapshots.notes.phrases import commit_sentence, noun_phrase, version_steps
-from snapshots.notes.sentences import SYNTHETIC, Name, Reference, Sentence, Value, enumerated
-from snapshots.texts import counted, distinct_times, in_words, short_digest, size, visible
-
-Filters = dict[str, Callable[..., Any]]
-
-_FEW = 3
-_BLANK_LINES = re.compile(r"\n{3,}")
-
-
-def causes(group: Sequence[sections.CauseEntry]) -> Sentence:
-    """Return a sentence about a group of causes that are involved in the same specs."""
-    first, *others = map(noun_phrase, group)
-    if not others:
-        return Sentence(*first)
-    return Sentence(*first, ", together with ", *enumerated(others, _FEW))
-
-
-def commits_title(commits: Sequence[sections.CommitEntry]) -> str:
-    """Return the title of a list of commits."""
-    if all(commit.pull_request is not None for commit in commits):
-        return "Pull requests"
-    return "Pull requests and other commits"
+from snapshots.notes.sentences import SYNTHETIC, Name, Reference, Sentence, Value
+from snapshots.texts import counted, distinct_times, short_digest, size
 
 
 def fitting(lines: Iterable[str], limit: int) -> list[str]:
-    """Return the first lines that fit into ``limit`` characters, line ends included."""
+    """Return the first lines that fit into ``limit`` characters as items of a list."""
     shown: list[str] = []
     for line in lines:
-        limit -= len(line) + 1
+        limit -= len(line) + len("- \n")
         if limit < 0:
             break
         shown.append(line)
     return shown
 
 
-def tidy(text: str) -> str:
-    """Return a text without trailing spaces and without two consecutive blank lines."""
-    lines = "\n".join(line.rstrip() for line in text.splitlines())
-    return _BLANK_LINES.sub("\n\n", lines).strip("\n") + "\n"
+def told(value: Sentence | Iterable[Sentence]) -> str:
+    """Return one or several sentences in Markdown."""
+    several = [value] if isinstance(value, Sentence) else value
+    return " ".join(map(sentences.markdown, several))
 
 
-_PLAIN: Filters = {
-    "commits_title": commits_title,
+FILTERS: dict[str, Callable[..., Any]] = {
+    "told": told,
+    "code_span": sentences.markdown_code,
+    "inline": sentences.markdown_text,
     "counted": counted,
     "day": sentences.long_day,
-    "fact_name": in_words,
     "fitting": fitting,
-    "num_specs": sections.num_specs,
     "number": sentences.number,
-    "reason_phrase": lambda name, count: reason_phrase(SpecChangeReason(name), count),
-    "short_digest": short_digest,
     "size": size,
-    "size_delta": sentences.size_delta,
-    "tidy": tidy,
 }
+"""The filters of templates, which write Markdown; docs/notes.md describes them."""
 
 
-def _filters(
-    escaped: type[str],
-    sentence: Callable[[Sentence], str],
-    code: Callable[[str], str],
-    text: Callable[[str], str],
-) -> Filters:
-    """Return the filters of a format, with functions that render sentences, code and other texts.
-
-    ``escaped`` is the type of the filters' results.
-    """
-
-    def joined(write: Callable[[Any], str], separator: str) -> Callable[[Any], str]:
-        """Return a filter that renders a single value, or several joined by a separator."""
-
-        def written(value: Any) -> str:
-            single = isinstance(value, str | Sentence)
-            return escaped(write(value) if single else separator.join(map(write, value)))
-
-        return written
-
-    told = joined(sentence, " ")
-    return _PLAIN | {
-        "causes": lambda group: told(causes(group)),
-        "code_span": joined(code, ", "),
-        "commit": lambda commit: told(commit_sentence(commit)),
-        "inline": joined(text, ", "),
-        "told": told,
-        "version_steps": lambda entry, section: told(version_steps(entry, section)),
-    }
-
-
-class NotesMarkup(msgspec.Struct, frozen=True, eq=False):
-    """A markup language: the suffix of its templates, and their filters.
-
-    With ``autoescape``, printed values are escaped as well; otherwise, only filters escape.
-    """
-
-    suffix: str
-    filters: Filters
-    autoescape: bool = False
-
-
-MARKDOWN = NotesMarkup(
-    "md", _filters(str, sentences.markdown, sentences.markdown_code, sentences.markdown_text)
-)
-HTML = NotesMarkup(
-    "html",
-    _filters(
-        Markup,
-        sentences.html,
-        lambda text: f"<code>{escape(visible(text))}</code>",
-        lambda text: escape(visible(text)),
-    ),
-    autoescape=True,
-)
-
-
-_MARKUPS = {NotesFormat.MARKDOWN: MARKDOWN, NotesFormat.HTML: HTML}
-
-
-def markup_of(name: str) -> NotesMarkup:
-    """Return the markup that a template writes, by its name: release.html or release.html.jinja."""
-    name = name.lower().removesuffix(".jinja").removesuffix(".j2")
-    return HTML if name.endswith((".html", ".htm", ".xhtml", ".xml")) else MARKDOWN
-
-
-@cache
-def built_in_environment(markup: NotesMarkup) -> Environment:
-    """Return the environment of the built-in templates."""
-    return environment_of(Environment, PackageLoader("snapshots.notes"), markup)
-
-
-def environment_of(kind: type[Environment], loader: BaseLoader, markup: NotesMarkup) -> Environment:
-    """Return an environment of some kind with the filters of a markup."""
+def environment_of(kind: type[Environment], loader: BaseLoader) -> Environment:
+    """Return an environment of some kind for templates that write Markdown."""
     environment = kind(
         loader=loader,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=markup.autoescape,
     )
-    environment.filters |= markup.filters
-    if markup.autoescape:
-        environment.finalize = _escaped_value
+    environment.filters |= FILTERS
     return environment
 
 
-def _escaped_value(value: Any) -> Any:
-    """Return a printed value with its invisible characters escaped."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return visible(value)
-    return value
+@cache
+def _built_in(template: str) -> Template:
+    """Return one of cachelog's templates; those of HTML escape what they print."""
+    environment = environment_of(Environment, PackageLoader("snapshots.notes"))
+    if template.endswith(".html.jinja"):
+        environment.autoescape = True
+        environment.filters["told"] = lambda sentence: Markup(sentences.html(sentence))  # noqa: S704
+    return environment.get_template(template)
 
 
-def variables(log: Changelog) -> dict[str, Any]:
-    """Return the variables of a changelog, by name; docs/notes.md describes them."""
+def render_built_in(template: str, log: Changelog, **more: Any) -> str:
+    """Render one of cachelog's templates, with the values of a changelog and more."""
+    return _built_in(template).render(values(log) | more)
+
+
+def values(log: Changelog) -> dict[str, Any]:
+    """Return the values of templates, by name; docs/notes.md describes them."""
     is_synthetic = log.base.source.synthetic or log.head.source.synthetic
-    groups, num_unexplained = sections.explained(log.causes)
-    largest, smaller = sections.leading(groups)
-    num_replaced = log.summary.specs_rebuilt + log.summary.specs_replaced
-    return {name: getattr(log, name) for name in log.__struct_fields__} | {
-        "packages": {kind.value: log.packages.get(kind.value, []) for kind in PackageChangeKind},
-        "stacks": {kind: log.stacks.get(kind, []) for kind in ("added", "removed")},
-        "is_changed": bool(log.packages or log.stacks),
-        "num_packages_changed": _num_packages_changed(log),
-        "has_stack_totals": _has_stack_totals(log),
+    link = None if log.url is None else Sentence("See the ", Reference("comparison", log.url), ".")
+    return {
+        "base": log.base,
+        "head": log.head,
+        "summary": log.summary,
         "title": _title(log),
-        "link": None
-        if log.url is None
-        else Sentence("See the ", Reference("comparison", log.url), "."),
-        "digests": _digests(log),
-        "causes_title": f"What caused the replacement{'' if num_replaced == 1 else 's'}",
-        "only_cause": groups[0] if len(groups) == 1 and not num_unexplained else None,
+        "highlights": log.highlights,
         "synthetic": SYNTHETIC if is_synthetic else "",
-        "largest_causes": largest,
-        "smaller_causes": smaller,
-        "num_unexplained": num_unexplained,
-        "is_mostly_unexplained": sections.is_most(num_unexplained, groups),
+        "link": link,
+        "sides": Sentence("From ", *_side(log.base), " to ", *_side(log.head), ":"),
+        "totals": _totals(log),
+        "sections": log.sections,
     }
 
 
-def _num_packages_changed(log: Changelog) -> int:
-    """Return the number of packages on both sides that differ in any way."""
-    on_one_side = {PackageChangeKind.ADDED.value, PackageChangeKind.REMOVED.value}
-    return sum(len(entries) for kind, entries in log.packages.items() if kind not in on_one_side)
+def _side(side: SideInfo) -> list[str]:
+    """Return the name of a side, its date, and what identifies its content."""
+    of_day = f" of {sentences.long_day(side.taken_at)}" if side.taken_at else ""
+    return [Value(side.name), of_day, " (", Name(side.ref or short_digest(side.digest)), ")"]
 
 
-def _has_stack_totals(log: Changelog) -> bool:
-    """Return whether the totals of stacks add up; those of a source that lists none do not."""
-    before, after = log.before.num_stacks, log.after.num_stacks
-    added, removed = log.summary.stacks_added, log.summary.stacks_removed
-    if before is None or after is None or added is None or removed is None:
-        return False
-    return log.only.stack is None and before + after > 0 and before + added - removed == after
+def _totals(log: Changelog) -> list[tuple[str, list[str]]]:
+    """Return what each side has, and what was added, removed and changed, as rows of a table."""
+    before, after, counts = log.before, log.after, log.summary
+    changed = before.num_packages - counts.packages_removed - counts.packages_unchanged
+    packages = before.num_packages, after.num_packages
+    specs = before.num_specs, after.num_specs
+    rows = [
+        _row("Packages", *packages, counts.packages_added, counts.packages_removed, changed),
+        _row("Specs", *specs, counts.specs_added, counts.specs_removed, counts.specs_changed),
+    ]
+    stacks = before.num_stacks, after.num_stacks, counts.stacks_added, counts.stacks_removed
+    # Those of a source that lists none do not add up.
+    if log.only.stack is None and None not in stacks and any(stacks):
+        rows.append(_row("Stacks", *stacks, log.stacks_changed))
+    sizes = counts.total_size_before, counts.total_size_after
+    if sizes != (None, None):
+        rows.append(("Size", [*map(size, sizes), "", "", sentences.size_delta(*sizes)]))
+    return rows
+
+
+def _row(name: str, *numbers: int | None) -> tuple[str, list[str]]:
+    return name, ["" if number is None else f"{number:,}" for number in numbers]
 
 
 def _title(log: Changelog) -> Sentence:
     base, head = _names(log.base, log.head)
-    scope = _scope(log.only)
-    return Sentence("Spack build cache: ", *base, " → ", *head, *scope)
+    return Sentence("Spack build cache: ", *base, " → ", *head, *_scope(log.only))
 
 
 def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
@@ -226,11 +134,6 @@ def _names(base: SideInfo, head: SideInfo) -> tuple[list[str], list[str]]:
     if base.taken_at is not None and head.taken_at is not None and base.taken_at != head.taken_at:
         times = distinct_times(base.taken_at, head.taken_at)
     return [Value(base.name), f" ({times[0]})"], [Value(head.name), f" ({times[1]})"]
-
-
-def _digests(log: Changelog) -> Sentence:
-    base, head = Name(log.base.digest), Name(log.head.digest)
-    return Sentence("The digest of the content went from ", base, " to ", head, ".")
 
 
 def _scope(only: ComparisonFilter) -> list[str]:
@@ -251,8 +154,5 @@ Watch = Callable[[Iterable[str]], Iterable[str]]
 
 def render(log: Changelog, format_: NotesFormat, watch: Watch = iter) -> str:
     """Render release notes in a format; HTML is a self-contained page."""
-    if format_ is NotesFormat.JSON:
-        return to_json(log).decode() + "\n"
-    markup = _MARKUPS[format_]
-    template = built_in_environment(markup).get_template(f"notes.{markup.suffix}.jinja")
-    return "".join(watch(template.generate(variables(log))))
+    template = _built_in("notes.html.jinja" if format_ is NotesFormat.HTML else "notes.md.jinja")
+    return "".join(watch(template.generate(values(log))))

@@ -140,7 +140,7 @@ OF_COMPARISON = {
     "breaches of a rule": 'check(rules: [{name: "a", forbid: "spec-removed"}]) { rules { '
     "breaches(first: 1000) { message packageName numSpecs spec { hash short } } } }",
     "release notes": "releaseNotes",
-    "release notes as JSON": "releaseNotes(format: JSON)",
+    "release notes in HTML": "releaseNotes(format: HTML)",
 }
 RULES = {
     "rules about cells": [

@@ -69,7 +69,7 @@ def test_comment_summarizes_the_plan(week: Path) -> None:
     text = plan(week, "--format", "markdown", "--gate", week / "rules.toml").out
     assert text.startswith("<!-- cachelog plan -->\n## 191 of 396 specs have to be built\n")
     assert "Label for its number of builds: **101-500**." in text
-    assert "- 180 specs: the recipe of `gettext`, reaching 185\n" in text
+    assert "- The recipe of `gettext` accounts for 180 specs and reached 185\n" in text
     assert "**error**: `Nothing is downgraded`" in text
     assert "## Downgraded packages (1)\n\n- `intel-tbb` 2023.0.0 → 2022.3.0\n" in text
 

@@ -81,7 +81,6 @@ def test_each_part_describes_the_scope(
     ]
     assert notes.only == (only or ComparisonFilter())
     assert notes.summary.specs_added + notes.summary.specs_removed == len(changes)
-    assert notes.why_no_commits == comparison.recipes.why_unknown
 
 
 @pytest.mark.parametrize(

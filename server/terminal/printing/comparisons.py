@@ -34,8 +34,8 @@ from snapshots.changes.vocabulary import (
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, SideInfo, Spec
+from snapshots.notes.causes import CommitEntry
 from snapshots.notes.changelog import ComparisonFilter
-from snapshots.notes.sections import CommitEntry
 from snapshots.recipes.commits import Recipes, RecipesOrigin
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title
@@ -380,8 +380,8 @@ def commit_lines(
         line = f"{indent}{_commit_text(commit)}{more}"
         yield text.quiet(line)
         if is_whole:
-            entry = CommitEntry.of(commit, recipes.links)
-            urls = entry.pull_request_url or entry.url, entry.spack and entry.spack.url
+            links, spack = recipes.links, commit.commit.spack
+            urls = CommitEntry.of(commit, links).url, spack and links.spack(spack)
             yield from (text.quiet(f"{indent}  {url}") for url in urls if url)
 
 

@@ -427,7 +427,7 @@ ALLOWED = {
     ),
     "1,000 specs of 20 fields": REVISION % (PAGE % FULL),
     **{f"document {number}": text for number, text in enumerate(DOCUMENTS)},
-    "release notes as Markdown and JSON": COMPARE % "releaseNotes json: releaseNotes(format: JSON)",
+    "release notes in two formats": COMPARE % "releaseNotes html: releaseNotes(format: HTML)",
     "1,000 packages beside all facets": REVISION
     % (
         "packages(first: 1000) { nodes { name versions stackNames numSpecs } } specs { "

@@ -100,4 +100,3 @@ def log_between(
 
 as_markdown = partial(render, format_=NotesFormat.MARKDOWN)
 as_html = partial(render, format_=NotesFormat.HTML)
-as_json = partial(render, format_=NotesFormat.JSON)

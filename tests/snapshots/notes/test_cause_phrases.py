@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from snapshots.changes.causes import CauseName
 from snapshots.changes.vocabulary import cause_title
 from snapshots.models import CauseKind, Spec
+from snapshots.notes.causes import CauseEntry, rebuilds_of
 from snapshots.notes.phrases import causes_sentences, noun_phrase
-from snapshots.notes.sections import CauseEntry, grouped, leading, rebuilds_of
 from snapshots.notes.sentences import Name, Sentence, Value, enumerated, html, markdown, plain
-from snapshots.notes.templates import causes
 from snapshots.texts import visible
 from tests.snapshots.changes.graphs import RECIPE, edge, explained, node
 from tests.snapshots.notes.stories import as_markdown, log_between
@@ -35,13 +34,8 @@ def an_entry(
         before=before,
         after=after,
         title=cause_title(name),
-        facts=[],
-        why_unknown=None,
-        together=[],
-        num_together=0,
         num_specs=1,
         num_involved=1,
-        packages=[package],
     )
     return replace(entry, **facts)
 
@@ -209,43 +203,14 @@ def test_causes_of_equal_specs_are_one_group() -> None:
 
     compilers = [node("gcc:old", version="12.3.0"), node("gcc:new", version="13.2.0")]
     log = log_between(content("old", RECIPE), content("new", OTHER_RECIPE), compilers)
-    (group,) = grouped(log.causes)
-    assert plain(causes(group)) == (
-        "the recipe of compiler-wrapper, together with gcc 12.3.0 → 13.2.0"
-    )
-    assert (sum(cause.num_specs for cause in group), group[0].num_involved) == (7, 7)
     assert plain(log.highlights[1]) == (
         "compiler-wrapper's recipe changed, together with gcc 12.3.0 → 13.2.0, "
         "which accounts for 7 specs."
     )
     assert (
-        "7 specs replaced others, because of the recipe of `compiler-wrapper`, together with "
-        "`gcc` 12.3.0 → 13.2.0."
+        "7 specs replaced others.\n\n- The recipe of `compiler-wrapper`, together with "
+        "`gcc` 12.3.0 → 13.2.0, accounts for 7 specs\n"
     ) in as_markdown(log)
-
-
-def test_groups_keep_the_order_of_causes() -> None:
-    """A group is at the position of its first cause."""
-    entries = [
-        an_entry(CauseKind.RECIPE, "a", None, None, together=[]),
-        an_entry(CauseKind.RECIPE, "b", None, None, together=["recipe|c||"]),
-        an_entry(CauseKind.RECIPE, "d", None, None, together=[]),
-        an_entry(CauseKind.RECIPE, "c", None, None, together=["recipe|b||"]),
-    ]
-    groups = grouped(entries)
-    assert [[cause.package for cause in group] for group in groups] == [["a"], ["b", "c"], ["d"]]
-    assert plain(causes(groups[1])) == "the recipe of b, together with the recipe of c"
-
-
-def test_leading_causes() -> None:
-    """Causes that many specs involve, even if they are the main cause of few; removals always."""
-    groups = [[an_entry(CauseKind.RECIPE, f"p{n}", None, None)] for n in range(40)]
-    groups[35] = [an_entry(CauseKind.DEPENDENCY_REMOVED, "p", "q", None)]
-    gcc = an_entry(CauseKind.VERSION, "gcc", "11", "12", num_specs=0, num_involved=210)
-    shown, smaller = leading([*groups, [gcc]])
-    assert shown == [[gcc], *groups[:9], groups[35]]
-    assert smaller == [*groups[9:35], *groups[36:]]
-    assert leading(groups[:12]) == (groups[:12], [])
 
 
 def test_what_is_not_known_comes_first_where_it_is_most() -> None:
@@ -259,7 +224,7 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
         unknown = an_entry(CauseKind.UNKNOWN, "x", None, None, num_specs=count)
         sentences = causes_sentences(replace(rebuilds, causes=[*rebuilds.causes, unknown]))
         assert [*map(plain, sentences)] == [*first, *map(plain, known)]
-    (alone,) = causes_sentences(replace(rebuilds, causes=[unknown]))
+    (alone,) = causes_sentences(replace(rebuilds, causes=[unknown], groups=[]))
     assert plain(alone) == "The causes of the replacements are unknown."
 
 

@@ -3,11 +3,13 @@
 from hypothesis import assume, given
 from msgspec.structs import asdict
 
+from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.models import Spec
 from snapshots.notes.changelog import ComparisonFilter
-from snapshots.notes.sections import FEW, ChangedPackage
-from snapshots.notes.sentences import plain
+from snapshots.notes.losses import FEW
+from snapshots.notes.sections import Section
+from snapshots.notes.sentences import Name, plain
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.cells import lost_cells
@@ -22,26 +24,28 @@ from tests.snapshots.notes.stories import BASE, HEAD, as_markdown, log_between
 def test_every_change_is_in_one_section(base: list[Spec], head: list[Spec]) -> None:
     """Each changed package is in the section of its kind; no section is empty."""
     comparison, log = explained(base, head).comparison, log_between(base, head)
-    changes = {change.name: change for change in comparison.packages}
-    entries = [entry for section in log.packages.values() for entry in section]
-    assert sorted(entry.name for entry in entries) == sorted(changes)
-    assert all(log.packages.values())
-    for section, of_section in log.packages.items():
-        names = [entry.name for entry in of_section]
-        assert {changes[name].kind.value for name in names} == {section}
+    for kind in set(PackageChangeKind) - {PackageChangeKind.REMOVED}:
+        names = [change.name for change in comparison.packages if change.kind is kind]
         assert names == sorted(names, key=natural_key)
-    for entry in entries:
-        change = changes[entry.name]
-        facts = comparison.changed_facts().get(entry.name, {})
-        assert entry == ChangedPackage.of(change, entry.versions_replaced, entry.reasons, facts)
-        assert set(entry.versions_replaced) <= {*entry.versions_removed}
-        assert sum(entry.reasons.values()) == change.specs_added + change.specs_removed
-    stacks = [entry.name for of_kind in log.stacks.values() for entry in of_kind]
-    assert all(log.stacks.values())
-    assert set(stacks) == {
-        stack.name for stack in comparison.stacks if stack.kind is not StackChangeKind.CHANGED
+        assert names == names_in(log.sections[kind.value])
+    gone = {
+        change.name for change in comparison.packages if change.kind is PackageChangeKind.REMOVED
     }
-    assert len(stacks) + (log.stacks_changed or 0) == len(comparison.stacks)
+    lost = log.sections["removed_packages"]
+    assert gone <= {*names_in(lost)}
+    assert len(gone) == lost.count
+    for moved in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
+        stacks = [stack.name for stack in comparison.stacks if stack.kind is moved]
+        assert names_in(log.sections[f"{moved.value}_stacks"]) == stacks
+
+
+def names_in(section: Section) -> list[str]:
+    """Return the names in the lines of a section: the first in each, or all in a removed stack."""
+    names = []
+    for line in section.lines:
+        of_line = [str(piece) for piece in line.pieces if isinstance(piece, Name)]
+        names += of_line if " with the stack" in plain(line) else of_line[:1]
+    return names
 
 
 @FEWER_EXAMPLES
@@ -64,9 +68,6 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
     for side, specs_of in (("before", base), ("after", head)):
         sizes = [spec.size for spec in specs_of if spec.size is not None]
         assert summary[f"total_size_{side}"] == (sum(sizes) if sizes else None)
-    before_size, after_size = summary["total_size_before"], summary["total_size_after"]
-    are_available = before_size is not None and after_size is not None
-    assert summary["total_size_delta"] == (after_size - before_size if are_available else None)
 
 
 # -- what is no longer available
@@ -76,7 +77,7 @@ def test_summary_adds_up(base: list[Spec], head: list[Spec]) -> None:
 @given(SPECS, SPECS)
 def test_lost_packages_versions_and_cells(base: list[Spec], head: list[Spec]) -> None:
     """Losses follow from sets of records; those of a lost package or stack are not repeated."""
-    lost = log_between(base, head).no_longer_available
+    lost = log_between(base, head).losses
     names, remaining = {spec.name for spec in base}, {spec.name for spec in head}
     assert {change.name for change in lost.packages} == names - remaining
     before, after = ({(spec.name, spec.version) for spec in specs} for specs in (base, head))
@@ -90,10 +91,7 @@ def test_lost_packages_versions_and_cells(base: list[Spec], head: list[Spec]) ->
             for name, stack, target in lost_cells(("stack", "target"), base, head, None)
             if name in remaining and stack in stacks
         }
-    for package in lost.packages:
-        assert sum(package.reasons.values()) == package.num_specs
     for version in lost.versions:
-        assert sum(version.reasons.values()) == version.num_specs
         assert set(version.replaced_by) <= {
             spec.version for spec in head if spec.name == version.package
         }
@@ -106,10 +104,10 @@ def test_package_removed_with_its_stacks() -> None:
         a_spec("2", name="b", stacks=("gone", "hep", "root")),
         a_spec("3", name="c", stacks=("hep", "root")),
     ]
-    lost = log_between(old, old[2:]).no_longer_available
+    lost = log_between(old, old[2:]).losses
     assert [(package.name, package.with_stacks) for package in lost.packages] == [
-        ("a", ["gone"]),
-        ("b", []),
+        ("a", ("gone",)),
+        ("b", ()),
     ]
 
 
@@ -117,17 +115,13 @@ def test_replacements_of_a_version() -> None:
     """Newest first; marked as older only if all of them are."""
     old = [a_spec("1", version="1.5"), a_spec("2", version="1.5", target="m1")]
     new = [a_spec("3", version="1.4"), a_spec("4", version="1.6", target="m1")]
-    (both,) = log_between(old, new).no_longer_available.versions
-    assert (both.replaced_by, both.is_older, both.reasons) == (
-        ["1.6", "1.4"],
-        False,
-        {"replaced": 2},
-    )
-    (older,) = log_between(old[:1], new[:1]).no_longer_available.versions
+    (both,) = log_between(old, new).losses.versions
+    assert (both.replaced_by, both.is_older, both.num_specs) == (["1.6", "1.4"], False, 2)
+    (older,) = log_between(old[:1], new[:1]).losses.versions
     assert (older.replaced_by, older.is_older) == (["1.4"], True)
     other = a_spec("5", version="1.3", target="m1")
-    (none,) = log_between([*old[:1], other], [other]).no_longer_available.versions
-    assert (none.replaced_by, none.is_older, none.reasons) == ([], False, {"version_gone": 1})
+    (none,) = log_between([*old[:1], other], [other]).losses.versions
+    assert (none.replaced_by, none.is_older, none.num_specs) == ([], False, 1)
 
 
 def test_nearest_specs_of_few_lost_cells() -> None:
@@ -135,8 +129,8 @@ def test_nearest_specs_of_few_lost_cells() -> None:
     for count in (FEW, FEW + 1):
         old = [a_spec(f"o{n}", name=f"p{n}", target="m1") for n in range(count)]
         new = [a_spec(f"n{n}", name=f"p{n}", target="m2") for n in range(count)]
-        lost = log_between(old, new).no_longer_available.coverage
-        assert [len(cell.nearest) for cell in lost] == [int(count == FEW)] * count
+        lost = log_between(old, new).losses.coverage
+        assert [cell.nearest is not None for cell in lost] == [count == FEW] * count
 
 
 # -- a scope
@@ -150,16 +144,14 @@ def test_scope_of_a_package(base: list[Spec], head: list[Spec]) -> None:
     assume(all(of_head.get(digest, name) == name for digest, name in of_base.items()))
     unscoped = log_between(base, head)
     scoped = log_between(base, head, only=ComparisonFilter(package="hdf5"))
-    expected = {
-        section: [entry for entry in entries if entry.name == "hdf5"]
-        for section, entries in unscoped.packages.items()
-    }
-    assert scoped.packages == {section: entries for section, entries in expected.items() if entries}
+    for kind in PackageChangeKind:
+        if kind is not PackageChangeKind.REMOVED:
+            lines = unscoped.sections[kind.value].lines
+            of_package = [line for line in lines if line.pieces[0] == "hdf5"]
+            assert scoped.sections[kind.value].lines == of_package
     assert scoped.before.num_specs == sum(spec.name == "hdf5" for spec in base)
-    lost = unscoped.no_longer_available.versions
-    assert scoped.no_longer_available.versions == [
-        version for version in lost if version.package == "hdf5"
-    ]
+    lost = unscoped.losses.versions
+    assert scoped.losses.versions == [version for version in lost if version.package == "hdf5"]
 
 
 def test_scope_of_a_stack() -> None:
@@ -168,9 +160,9 @@ def test_scope_of_a_stack() -> None:
     assert only
     assert not ComparisonFilter()
     log = log_between(BASE, HEAD, only=only)
-    assert list(log.stacks) == ["added"]
-    assert [stack.name for stack in log.stacks["added"]] == ["hep"]
-    assert [package.name for package in log.packages["added"]] == ["lib2", "lib10"]
+    assert names_in(log.sections["added_stacks"]) == ["hep"]
+    assert names_in(log.sections["removed_stacks"]) == []
+    assert names_in(log.sections["added"]) == ["lib2", "lib10"]
     text = as_markdown(log)
     assert text.startswith("# Spack build cache: v0.21.0 → v0.22.0, stack `hep`\n")
     assert "| Stacks |" not in text
@@ -181,10 +173,9 @@ def test_spec_removed_from_the_stack() -> None:
     other = a_spec("other", name="zlib")
     old, new = [a_spec(stacks=("e4s", "hep")), other], [a_spec(stacks=("hep",)), other]
     log = log_between(old, new, only=ComparisonFilter(stack="e4s"))
-    (cell,) = log.no_longer_available.coverage
+    (cell,) = log.losses.coverage
     assert (cell.package, cell.values) == ("hdf5", ("e4s", "x86_64_v3"))
-    assert (log.summary.coverage_lost, log.summary.coverage_gained) == (1, 0)
-    assert log.packages["changed"][0].changed_facts == {"stacks": 1}
+    assert [*map(plain, log.sections["changed"].lines)] == ["hdf5: stacks of 1 spec"]
 
 
 def test_counterpart_outside_the_scope() -> None:

@@ -34,7 +34,7 @@ HOSTILE = (
     " ",
 )
 
-OWN_HTML = re.compile(r"<details>\n<summary>[0-9,]+ [a-z]+</summary>|</details>")
+OWN_HTML = re.compile(r"<details>\n<summary>[0-9,]+ (?:more )?[a-z]+</summary>|</details>")
 
 TEXTS = st.text(min_size=1) | st.text("`~ #<a|\\\n*_[]()!&", min_size=1)
 

@@ -13,7 +13,7 @@ from snapshots.models import Spec
 from snapshots.notes.changelog import ComparisonFilter
 from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
 from snapshots.notes.sentences import markdown
-from snapshots.notes.templates import variables
+from snapshots.notes.templates import values
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_revision, a_spec, digest_of
 from tests.snapshots.notes.stories import BASE, HEAD, log_between
@@ -37,10 +37,14 @@ def fill(folder: Path, text: str, name: str = "own.md.jinja") -> str:
     [
         ("a\n\n{{ nothing }}", 3, "'nothing' is undefined"),
         ("a\n{{ base.nothing }}", 2, "has no attribute 'nothing'"),
-        ("a\n{% for x in packages %}", 2, "Unexpected end of template"),
+        ("a\n{% for x in sections %}", 2, "Unexpected end of template"),
         ("{{ 1 / 0 }}", 1, "ZeroDivisionError: division by zero"),
         ("{{ ''.__class__ }}", 1, "access to attribute '__class__' of 'str' object is unsafe"),
-        ("{{ causes.append(1) }}", 1, "access to attribute 'append' of 'list' object is unsafe"),
+        (
+            "{{ highlights.append(1) }}",
+            1,
+            "access to attribute 'append' of 'list' object is unsafe",
+        ),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", 1, "RecursionError"),
         ("\n{% include 'beside.md' %}", 2, "there is no template 'beside.md'"),
         ("\n{% include '../own.md.jinja' %}", 2, "there is no template '../own.md.jinja'"),
@@ -77,41 +81,11 @@ def test_unreadable_files(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("name", "is_html"),
-    [("a.html", True), ("A.HTM.jinja", True), ("a.xml.j2", True), ("a.md", False), ("html", False)],
-)
-def test_html_templates_escape(tmp_path: Path, name: str, *, is_html: bool) -> None:
-    """The file name decides; invisible characters are escaped as well."""
-    expected = "&lt;b&gt; <code>&lt;i&gt;</code> \\x1b" if is_html else "<b> `<i>` \x1b"
-    text = "{{ '<b>' }} {{ '<i>' | code_span }} {% for it in ['\x1b'] %}{{ it }}{% endfor %}"
-    assert fill(tmp_path, text, name) == expected
-
-
-def test_lines_of_cachelog_can_be_imported(tmp_path: Path) -> None:
-    """A template can use the lines that the built-in notes have for a package."""
-    text = (
-        '{% from "lines.jinja" import package_line %}'
-        '{% for it in packages.upgraded %}{{ package_line(it, "upgraded") }}{% endfor %}'
-    )
-    assert fill(tmp_path, text) == "`boost` 1.85.0 → 1.86.0 (also 1.84.0 → 1.86.0)"
-
-
 def test_chat_example() -> None:
-    """The message has the highlights and the removed packages."""
+    """The message has the title and the highlights."""
     highlights = "".join(f"- {markdown(sentence)}\n" for sentence in LOG.highlights)
-    text = f"**Spack build cache: v0.21.0 → v0.22.0**\n\n{highlights}- Removed packages: `abinit`\n"
+    text = f"**Spack build cache: v0.21.0 → v0.22.0**\n\n{highlights}"
     assert render_example(LOG, "chat") == text
-
-
-def test_chat_example_is_short() -> None:
-    """Long lists are truncated, with the number of other items."""
-    old = [a_spec(f"o{n}", name=f"p{n % 50}", version=f"1.{n}") for n in range(400)]
-    text = render_example(log_between(old, old[:25]), "chat")
-    assert len(text.splitlines()) <= 20
-    assert len(text) < 1_000
-    assert "- Removed packages: `p25`, `p26`, `p27`, `p28`, `p29` and 20 more\n" in text
-    assert " and 170 more\n" in text
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -126,9 +100,9 @@ def test_github_release_example() -> None:
     """Every package of every section is listed."""
     text = render_example(LOG, "github-release")
     assert text.startswith("- The stack `hep` with 4 specs was added.\n")
-    names = {entry.name for entries in LOG.packages.values() for entry in entries}
-    assert all(f"- `{name}` " in text or f"- `{name}`:" in text for name in names - {"abinit"})
-    assert "- 1 package with the stack `old`: `abinit` 9.10\n" in text
+    lines = [line for section in LOG.sections.values() for line in section.lines]
+    assert all(f"\n- {markdown(line)}\n" in text for line in lines)
+    assert "- 1 package with the stack `old`: `abinit`\n" in text
     assert "Left out" not in text
 
 
@@ -167,23 +141,13 @@ def test_github_release_example_is_bounded() -> None:
 def test_title_of_two_revisions(base: Any, head: Any, title: str) -> None:
     """Revisions are told apart by tag, else by day as well, else by digest."""
     log = replace(LOG, base=a_revision(*base), head=a_revision(*head))
-    assert markdown(variables(log)["title"]) == f"Spack build cache: {title}"
+    assert markdown(values(log)["title"]) == f"Spack build cache: {title}"
 
 
 def test_title_of_a_scope() -> None:
     """The scope has the words of the options."""
     only = ComparisonFilter(package="hdf5", stack="e4s", matching="hdf5+mpi")
-    assert markdown(variables(replace(LOG, only=only))["title"]) == (
+    assert markdown(values(replace(LOG, only=only))["title"]) == (
         "Spack build cache: v0.21.0 → v0.22.0, stack `e4s`, package `hdf5`, "
         "specs that match `hdf5+mpi`"
     )
-
-
-def test_sections() -> None:
-    """A template may name empty sections."""
-    unchanged = variables(log_between(BASE, BASE))
-    assert set(unchanged["packages"]) > {"added", "removed", "fewer_builds"}
-    assert not any(unchanged["packages"].values())
-    assert unchanged["stacks"] == {"added": [], "removed": []}
-    assert (unchanged["is_changed"], unchanged["synthetic"]) == (False, "")
-    assert variables(LOG)["is_changed"]

@@ -43,8 +43,7 @@ def assert_readable(log: Changelog) -> None:
     assert len(headings) == len({*headings})
     one_cause = log.summary.specs_rebuilt + log.summary.specs_replaced == 1
     assert ("What caused the replacements" in headings) <= (not one_cause)
-    assert ("| specs | cause |" in notes) <= (len(log.causes) > 1)
-    own_words = re.sub(r"`+[^`]*`+|^Not counted.*$", "x", notes, flags=re.M)
+    own_words = re.sub(r"`+[^`]*`+", "x", notes)
     for text in (own_words, *map(plain, log.highlights)):
         for what, pattern in SLIPS.items():
             match = re.search(pattern, text)
@@ -84,8 +83,8 @@ def test_lost_stack_is_one_event() -> None:
     log = log_between([*BASE, *gone], BASE)
     notes = as_markdown(log)
     assert plain(log.highlights[0]).startswith("The stack lost")
-    (line,) = [line for line in notes.splitlines() if "`gone7`" in line and "hash" not in line][:1]
-    assert line.startswith("- 20 packages with the stack `lost`: `gone0` ")
+    (line,) = [line for line in notes.splitlines() if "`gone7`" in line]
+    assert line.startswith("- 20 packages with the stack `lost`: `gone0`, `gone1`, ")
 
 
 def test_open_part_of_a_release() -> None:

@@ -13,7 +13,7 @@ from snapshots.errors import RevisionNotFound
 from snapshots.history import History
 from snapshots.models import CauseKind
 from snapshots.notes.atom import PAGE, package_feed, series_feed
-from snapshots.notes.sections import StoredCauses, stored_cause
+from snapshots.notes.causes import StoredCauses, stored_cause
 from snapshots.recipes.commits import Commit, links_of
 from snapshots.timelines.growth import MainChanges, growth, main_changes
 from snapshots.timelines.packages import package_timeline
