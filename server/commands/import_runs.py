@@ -93,14 +93,13 @@ class ImportRun:
             self._settings.reading(),
             proof=not options["no_proof"],
             allow_empty=options["allow_empty"],
-            checksums=options["checksums"],
         )
         self._publications += parallel_import.publish_locations(
             options["locations"],
             lambda read: self._publish(_undated(read, options["taken_at"])),
             catalog=self._catalog,
             tags=options["tags"],
-            sizes=options["sizes"] or options["checksums"],
+            sizes=options["sizes"],
             settings=settings,
             report=self._report,
             jobs=options["jobs"],

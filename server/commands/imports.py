@@ -11,7 +11,7 @@ from server.terminal.parameters import Cluster, Flag, Jobs, Recipes, argument, o
 from snapshots.errors import InvalidArgument
 
 _OF_GIT = ("since", "path")
-_OF_LOCATIONS = ("taken_at", "sizes", "checksums", "no_proof", "allow_empty")
+_OF_LOCATIONS = ("taken_at", "sizes", "no_proof", "allow_empty")
 """Options that apply to imports of locations only; those of ``_OF_GIT`` apply to git only."""
 
 NOT_NOTIFIED = 3
@@ -25,7 +25,6 @@ class ImportOptions(TypedDict):
     tags: Annotated[tuple[str, ...], option("--tag", metavar="TAG", multiple=True)]
     taken_at: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
     sizes: Flag
-    checksums: Flag
     no_proof: Flag
     allow_empty: Flag
     git: Annotated[str | None, option(metavar="REPO")]
@@ -56,9 +55,8 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
       with a single other one, the tag to publish it under.
     - taken_at: The time at which the cache had this state (RFC 3339). By default the date in the
       tag, or in the name of a folder of pages (TAG-DATE), or the current time.
-    - sizes: Fetch the size and checksum of each binary package from a build cache.
-    - checksums: Like --sizes, and fetch manifests again that changed in a bucket since an earlier
-      import, so that another binary under the same hash is reported.
+    - sizes: Fetch the size and checksum of each binary package from a build cache. Manifests that
+      changed in a bucket since an earlier import are fetched again.
     - no_proof: Trust the hashes of an index. By default they are recomputed if possible, and a spec
       with a different hash is rejected.
     - allow_empty: Publish an index without specs. By default it is refused, as it can be that of a

@@ -1,9 +1,9 @@
 """Storage of downloads on disk, for one run or for later ones.
 
 Bodies are decompressed when they are read, up to a size limit. An entry of their store is one
-file: a line of JSON that describes it, the body as received, and the sha256 of both. It is
-replaced atomically and read through one open file, so that several processes can use, replace and
-prune a store concurrently. Small documents are rows of SQLite files.
+file: a line of JSON that describes it, and the body as received. It is replaced atomically and read
+through one open file, so that several processes can use, replace and prune a store concurrently.
+Small documents are rows of an SQLite file.
 """
 
 import gzip
@@ -15,9 +15,8 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -41,6 +40,11 @@ class Note(msgspec.Struct, frozen=True):
     location: str
     etag: str | None = None
     encoding: str | None = None
+
+    def of(self, file: BinaryIO, size: int, start: int, kept: Path | None) -> "StoredBody":
+        """Return the body of which these are the metadata."""
+        facts = msgspec.structs.asdict(self)
+        return StoredBody(**facts, file=file, size=size, start=start, kept=kept)
 
 
 class StoredBody(Note, frozen=True, kw_only=True):
@@ -91,21 +95,6 @@ def user_file(location: str, limit: int) -> StoredBody:
     return StoredBody(location=location, file=file, size=size)
 
 
-def pieces(file: BinaryIO, start: int, size: int) -> Iterator[bytes]:
-    """Yield ``size`` bytes of a file beginning at ``start``, or fewer if the file ends earlier."""
-    file.seek(start)
-    while size > 0 and (piece := file.read(min(size, _PIECE))):
-        size -= len(piece)
-        yield piece
-
-
-def hashed(chunks: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
-    """Yield the chunks and feed them to the digest."""
-    for chunk in chunks:
-        digest.update(chunk)
-        yield chunk
-
-
 def unpacked(
     data: bytes | bytearray, encoding: str | None, limit: int, location: str
 ) -> bytes | bytearray:
@@ -144,10 +133,7 @@ def too_large(location: str, limit: int) -> SourceError:
 
 # -- the store of bodies
 
-_CHECKSUM_BYTES = 32
 _NOTE_BYTES = 1 << 16
-_PARTIAL = ".partial"
-_ABANDONED_AFTER = 24 * 3600.0  # longer than any download takes, in seconds
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -160,21 +146,20 @@ class Store(msgspec.Struct, frozen=True):
     bound: int
 
     def find(self, key: str, location: str) -> StoredBody | None:
-        """Return the body under the key if it is that of ``location``, complete and undamaged."""
+        """Return the body under the key if it is that of ``location``."""
         if self.folder is None:
             return None
         path = self.folder / _name(key)
-        try:
-            file = path.open("rb")
-        except OSError:
-            return None
-        body = _entry(file, path)
-        if body is None or body.location != location:
-            file.close()
-            return None
-        with suppress(OSError):
-            os.utime(path)  # mark it as used
-        return body
+        with suppress(OSError, msgspec.DecodeError), ExitStack() as stack:
+            file = stack.enter_context(path.open("rb"))
+            header = file.readline(_NOTE_BYTES)
+            note = msgspec.json.decode(header, type=Note)
+            if note.location == location:
+                os.utime(path)  # mark it as used
+                size = os.fstat(file.fileno()).st_size - len(header)
+                stack.pop_all()  # the file stays open
+                return note.of(file, size, len(header), path)
+        return None
 
     def keep(self, key: str, note: Note, chunks: Iterable[bytes]) -> StoredBody:
         """Write the chunks to disk. If there is an ETag, replace the key's entry for later runs.
@@ -185,7 +170,7 @@ class Store(msgspec.Struct, frozen=True):
         try:
             if self.folder is None or note.etag is None:
                 return _written(tempfile.TemporaryFile(dir=self.folder), note, chunks)
-            descriptor, name = tempfile.mkstemp(_PARTIAL, dir=self.folder)
+            descriptor, name = tempfile.mkstemp(dir=self.folder)
             partial, path = Path(name), self.folder / _name(key)
             try:
                 body = _written(os.fdopen(descriptor, "w+b"), note, chunks, path)
@@ -201,13 +186,9 @@ class Store(msgspec.Struct, frozen=True):
     def _prune(self, folder: Path) -> None:
         """Delete the least recently used entries beyond the bound, and files of killed runs."""
         total = 0
-        for used_at, size, path in sorted(_files(folder), reverse=True):
-            if path.suffix == _PARTIAL:
-                surplus = used_at < time.time() - _ABANDONED_AFTER
-            else:
-                total += size
-                surplus = total > self.bound
-            if surplus:
+        for _, size, path in sorted(_files(folder), reverse=True):
+            total += size
+            if total > self.bound:
                 with suppress(OSError):  # another process may prune at the same time
                     path.unlink()
 
@@ -228,37 +209,16 @@ def _written(
     file: BinaryIO, note: Note, chunks: Iterable[bytes], path: Path | None = None
 ) -> StoredBody:
     """Write an entry; the file stays open unless that fails."""
-    digest = hashlib.sha256()
     header = msgspec.json.encode(note) + b"\n"
     try:
-        for chunk in hashed(chain([header], chunks), digest):
-            file.write(chunk)
+        file.write(header)
+        file.writelines(chunks)
         size = file.tell() - len(header)
-        file.write(digest.digest())
         file.flush()
     except BaseException:
         file.close()
         raise
-    of_note = msgspec.structs.asdict(note)
-    return StoredBody(**of_note, file=file, size=size, start=len(header), kept=path)
-
-
-def _entry(file: BinaryIO, path: Path) -> StoredBody | None:
-    """Return the body of a complete and undamaged entry; None for any other."""
-    digest = hashlib.sha256()
-    try:
-        end = os.fstat(file.fileno()).st_size - _CHECKSUM_BYTES
-        for _ in hashed(pieces(file, 0, end), digest):
-            pass
-        if file.read() != digest.digest():
-            return None
-        file.seek(0)
-        header = file.readline(_NOTE_BYTES)
-        note = msgspec.json.decode(header, type=Note)
-    except (OSError, msgspec.DecodeError):
-        return None
-    of_note, start = msgspec.structs.asdict(note), len(header)
-    return StoredBody(**of_note, file=file, size=end - start, start=start, kept=path)
+    return note.of(file, size, len(header), path)
 
 
 # -- documents

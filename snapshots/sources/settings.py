@@ -67,8 +67,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     repository; ``backoff`` is the delay before the second attempt, which doubles with each further
     one; all are in seconds. A request is tried ``attempts`` times, with ``workers`` requests at a
     time. With ``proof``, the hashes of an index are recomputed, and a spec with a different hash is
-    bad. With ``allow_empty``, an index without specs is read instead of refused. With
-    ``checksums``, manifests that changed in a bucket since they were read are read again.
+    bad. With ``allow_empty``, an index without specs is read instead of refused.
     ``s3_prefixes`` maps buckets to the HTTPS prefixes that serve them, in addition to
     PUBLIC_BUCKETS; other buckets are accessed according to ``s3``. ``oci_login`` is for OCI
     registries that require one.
@@ -84,7 +83,6 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 8
     proof: bool = True
     allow_empty: bool = False
-    checksums: bool = False
     s3_prefixes: dict[str, str] = {}
     oci_login: Login | None = None
     s3: S3Access = S3Access()

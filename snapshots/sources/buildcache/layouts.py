@@ -13,10 +13,10 @@ is signed. These are listed, and the specs are read one by one.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 import zstandard
@@ -368,6 +368,62 @@ def _hash_file(location: str, transport: Transport) -> Checksum | None:
     return Checksum("sha256", value, file)
 
 
+# -- manifests of many specs
+
+
+class SpecManifest(msgspec.Struct, frozen=True):
+    """The location of a spec's manifest, and its key in the cache folder; None if not stored."""
+
+    digest: str
+    location: str
+    key: str | None
+
+
+Result = TypeVar("Result")
+
+
+def read_each(
+    task: str,
+    manifests: Iterable[SpecManifest],
+    read: Callable[[str], Result | None],
+    shape: type[Result],
+    use: Callable[[SpecManifest, Result], object],
+    transport: Transport,
+) -> None:
+    """Call ``use`` with each manifest and what ``read`` returns for its location, unless None.
+
+    ``read`` is called in several threads at a time, but not for manifests of which an earlier run
+    stored the result, a ``shape``. A SourceError of either is passed to ``report.bad``; ``task`` is
+    the name for progress.
+    """
+    settings, report = transport.settings, transport.report
+    compressor = zstandard.ZstdCompressor(write_checksum=True)  # to detect damage
+    unread: list[SpecManifest] = []
+    with DocumentCache(settings.cache_dir, settings.cache_bytes, report) as cache:
+        for manifest in manifests:
+            packed = cache.find(manifest.key) if manifest.key else None
+            try:
+                data = zstandard.decompress(packed or b"")
+                result = msgspec.msgpack.decode(data, type=shape)
+            except (zstandard.ZstdError, msgspec.DecodeError):
+                unread.append(manifest)
+                continue
+            try:
+                use(manifest, result)
+            except SourceError as error:
+                report.bad(error)
+
+        def use_and_keep(manifest: SpecManifest, result: Result | None) -> None:
+            if result is not None:
+                use(manifest, result)
+                if manifest.key:
+                    cache.keep(manifest.key, compressor.compress(msgspec.msgpack.encode(result)))
+
+        transport.each(
+            task, lambda manifest: read(manifest.location), unread, len(unread), use_and_keep
+        )
+
+
 # -- binary packages
 
 
@@ -384,25 +440,24 @@ class BinaryPackage(msgspec.Struct, frozen=True):
     checksum: str | None = None
 
 
-_NO_KEYS: Mapping[str, str] = {}
-
-
 def read_packages(
     specs_by_cache: Mapping[BuildCache | None, Sequence[Spec]], transport: Transport
 ) -> dict[str, BinaryPackage]:
     """Return the package of each spec, by hash, from the manifests in caches of layout 3.
 
     Results from URLs are stored in the cache folder, so that an interrupted import continues where
-    it stopped. With the setting ``checksums``, the manifests in buckets are listed, and changed
-    ones are read again; for other URLs, a warning says that they are not. Hashes without a manifest
-    are omitted, with a warning. Raises SourceError for an unreadable manifest, unless the report
-    skips bad ones.
+    it stopped. Manifests in buckets are listed, and changed ones are read again. Hashes without a
+    manifest are omitted, with a warning. Raises SourceError for an unreadable manifest, unless the
+    report skips bad ones.
     """
-    hash_by_manifest: dict[str, str] = {}
+    manifests: list[SpecManifest] = []
     elsewhere = 0
     for cache, specs in specs_by_cache.items():
         if cache is not None and cache.layout == 3:
-            hash_by_manifest |= {cache.spec_manifest(spec): spec.hash for spec in specs}
+            versions = _versions_of_manifests(cache, transport)
+            for spec in specs:
+                location = cache.spec_manifest(spec)
+                manifests.append(package_manifest(spec, location, versions.get(location)))
         elif cache is None or cache.layout != OCI:  # a registry's sizes have been read before
             elsewhere += len(specs)
     if elsewhere:
@@ -416,45 +471,42 @@ def read_packages(
         signed.add(manifest.signed)
         return package_of(manifest, location)
 
-    keys: dict[str, str] = {}
-    if transport.settings.checksums:
-        for cache in specs_by_cache:
-            if cache is not None and cache.layout == 3 and is_url(cache.base):
-                keys |= _versioned_keys(cache, transport)
-    packages = packages_at(hash_by_manifest, read, transport, keys)
+    packages = packages_at(manifests, read, transport)
     warn_if_signed(transport.report, is_signed=True in signed)
     return packages
 
 
-def _versioned_keys(cache: BuildCache, transport: Transport) -> Mapping[str, str]:
-    """Return the keys of manifests in the cache folder, by location, that change with them."""
+def package_manifest(spec: Spec, location: str, version: str | None = None) -> SpecManifest:
+    """Return the manifest of a spec at a location, which changes with the version if it has one.
+
+    The package in a file is not stored: a file can be read again, and can change.
+    """
+    key = " ".join(filter(None, ("binary", public(location), version)))
+    return SpecManifest(spec.hash, location, key if is_url(location) else None)
+
+
+def _versions_of_manifests(cache: BuildCache, transport: Transport) -> Mapping[str, str | None]:
+    """Return the versions of the manifests in a bucket, by location; empty for other caches."""
     folder = join(cache.base, _LAYOUT_3_SPECS)
-    if not transport.can_list(folder):
-        reason = "HTTP lists no manifests, so those that an earlier import read are not read again"
-        transport.report.warn(f"{cache.base}: {reason}")
+    if not (is_url(folder) and transport.can_list(folder)):
         return {}
-    return {
-        file.location: f"{_package_key(file.location)} {file.version}"
-        for file in transport.listing(folder)
-        if file.version is not None
-    }
+    with suppress(SourceError):  # a bucket may be readable without being listable
+        return {file.location: file.version for file in transport.listing(folder)}
+    return {}
 
 
 def packages_at(
-    hash_by_manifest: dict[str, str],
+    manifests: Sequence[SpecManifest],
     read: Callable[[str], BinaryPackage],
     transport: Transport,
-    keys: Mapping[str, str] = _NO_KEYS,
 ) -> dict[str, BinaryPackage]:
     """Return the packages that manifests name, by hash, like ``read_packages``.
 
     ``read`` fetches the manifest at a location and finds the package in it, in any thread. It
-    raises SourceError and Missing. ``keys`` are those of manifests in the cache folder, if other
-    than by location.
+    raises SourceError and Missing.
     """
     packages: dict[str, BinaryPackage] = {}
     missing: dict[str, Missing] = {}
-    settings = transport.settings
 
     def read_if_there(location: str) -> BinaryPackage | None:
         try:
@@ -463,30 +515,17 @@ def packages_at(
             missing[location] = error
             return None
 
-    def keep(location: str, package: BinaryPackage | None) -> None:
-        if package is not None:
-            packages[hash_by_manifest[location]] = package
-            if is_url(location):  # a file can be read again, and can change
-                cache.keep(keys.get(location, _package_key(location)), msgspec.json.encode(package))
+    def add(manifest: SpecManifest, package: BinaryPackage) -> None:
+        packages[manifest.digest] = package
 
-    with DocumentCache(settings.cache_dir, settings.cache_bytes, transport.report) as cache:
-        for location in list(hash_by_manifest):
-            document = cache.find(keys.get(location, _package_key(location)))
-            if document is not None:
-                with suppress(msgspec.DecodeError):
-                    package = msgspec.json.decode(document, type=BinaryPackage)
-                    packages[hash_by_manifest.pop(location)] = package
-        count = len(hash_by_manifest)
-        transport.each("reading sizes", read_if_there, hash_by_manifest, count, keep)
+    read_each("reading sizes", manifests, read_if_there, BinaryPackage, add, transport)
     if missing:
-        first = next(missing[location] for location in hash_by_manifest if location in missing)
-        which = f"{len(missing):,} of {count:,} sizes stay unknown, as their manifests are missing"
-        transport.report.warn(f"{which}; the first: {first}")
+        locations = (manifest.location for manifest in manifests)
+        first = next(missing[location] for location in locations if location in missing)
+        which = f"{len(missing):,} of {len(manifests):,} sizes stay unknown"
+        reason = f"as their manifests are missing; the first: {first}"
+        transport.report.warn(f"{which}, {reason}")
     return packages
-
-
-def _package_key(location: str) -> str:
-    return f"binary {public(location)}"
 
 
 def package_of(manifest: BlobManifest, location: str) -> BinaryPackage:
@@ -540,14 +579,6 @@ class PublishedSpec(msgspec.Struct, frozen=True):
     is_signed: bool = False
 
 
-class SpecManifest(msgspec.Struct, frozen=True):
-    """The location of a spec's manifest, and its key in the cache folder; None if not stored."""
-
-    digest: str
-    location: str
-    key: str | None
-
-
 def read_published(
     location: str,
     manifests: Sequence[SpecManifest],
@@ -560,35 +591,18 @@ def read_published(
     that an earlier run stored are not fetched again. An unreadable spec is passed to
     ``report.bad``.
     """
-    settings, report = transport.settings, transport.report
-    documents = SpecDocuments(location, report, proof=settings.proof)
-    compressor = zstandard.ZstdCompressor(write_checksum=True)  # to detect damage
+    report = transport.report
+    documents = SpecDocuments(location, report, proof=transport.settings.proof)
     packages: dict[str, BinaryPackage] = {}
     checksums: dict[str, str] = {}
 
-    def with_cached() -> Iterator[tuple[SpecManifest, bytes | None]]:
-        for manifest in manifests:
-            yield manifest, cache.find(manifest.key) if manifest.key else None
-
-    def unpacked_or_read(item: tuple[SpecManifest, bytes | None]) -> tuple[PublishedSpec, bool]:
-        manifest, packed = item
-        if packed is not None:
-            with suppress(zstandard.ZstdError, msgspec.DecodeError):
-                data = zstandard.decompress(packed)
-                return msgspec.msgpack.decode(data, type=PublishedSpec), False
-        return read(manifest.location), True
-
-    def add(item: tuple[SpecManifest, bytes | None], result: tuple[PublishedSpec, bool]) -> None:
-        (manifest, _), (spec, is_new) = item, result
+    def add(manifest: SpecManifest, spec: PublishedSpec) -> None:
         documents.add(manifest.digest, spec.document, manifest.location)
         warn_if_signed(report, is_signed=spec.is_signed)
         packages[manifest.digest], checksums[manifest.digest] = spec.package, spec.checksum
-        if is_new and manifest.key:
-            cache.keep(manifest.key, compressor.compress(msgspec.msgpack.encode(spec)))
 
-    with DocumentCache(settings.cache_dir, settings.cache_bytes, report) as cache:
-        task = f"reading the specs of {location}"
-        transport.each(task, unpacked_or_read, with_cached(), len(manifests), add)
+    task = f"reading the specs of {location}"
+    read_each(task, manifests, read, PublishedSpec, add, transport)
     return documents.specs(), packages, checksums
 
 

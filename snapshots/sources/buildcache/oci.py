@@ -194,12 +194,12 @@ class Registry:
         Results are stored in the cache folder. Hashes without an image are omitted, with a warning.
         Raises SourceError for an unreadable manifest, unless the report skips bad ones.
         """
-        hash_by_manifest = {
-            self._manifest_url(tag_of(spec.name, spec.version, spec.hash)): spec.hash
-            for spec in specs
-        }
+        manifests = []
+        for spec in specs:
+            url = self._manifest_url(tag_of(spec.name, spec.version, spec.hash))
+            manifests.append(layouts.package_manifest(spec, url))
         return layouts.packages_at(
-            hash_by_manifest, lambda url: _package(self._image(url), url), self._transport
+            manifests, lambda url: _package(self._image(url), url), self._transport
         )
 
     def _spec_image(self, url: str) -> layouts.PublishedSpec:

@@ -122,18 +122,17 @@ def test_cached_documents_are_not_fetched_again(emulator: Emulator, tmp_path: Pa
 
 
 def test_changed_manifests_are_read_again(emulator: Emulator, tmp_path: Path) -> None:
-    """With checksums, only those of binaries that were replaced; otherwise, none."""
+    """Only those of binaries that were replaced are."""
     settings = replace(at(emulator.url), cache_dir=tmp_path / "cache")
     folder = tmp_path / "served"
     manifests = put_specs(folder, small_database())
     put_layout_3(folder, text(small_database()))
 
-    def read(*, checksums: bool) -> tuple[str | None, int]:
+    def read() -> tuple[str | None, int]:
         """Return the checksum of libelf, and the number of manifests of specs that are read."""
         fill(emulator, folder, "replaced")
         before = emulator.num_requests()
-        of_import = replace(settings, checksums=checksums)
-        (snapshot,) = snapshots("s3://bucket/replaced", "mine", sizes=True, settings=of_import)
+        (snapshot,) = snapshots("s3://bucket/replaced", "mine", sizes=True, settings=settings)
         requests = emulator.requests()[before:]
         manifests = [
             line for line in requests if line.startswith("GET") and "spec.manifest" in line
@@ -141,11 +140,11 @@ def test_changed_manifests_are_read_again(emulator: Emulator, tmp_path: Path) ->
         return by_hash(snapshot)[LIBELF].checksum, len(manifests)
 
     first, second = (f"sha256:{digits * 32}" for digits in ("ab", "cd"))
-    assert read(checksums=True) == (first, 3)
-    assert read(checksums=True) == (first, 0)
+    assert read() == (first, 3)
+    assert read() == (first, 0)
     replaced = manifests[LIBELF].read_text().replace("ab" * 32, "cd" * 32)
     manifests[LIBELF].write_text(replaced)
-    assert read(checksums=True) == (second, 1)
+    assert read() == (second, 1)
 
 
 def refusal(code: int, name: str, **headers: str) -> Reply:
