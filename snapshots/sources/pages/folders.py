@@ -35,16 +35,18 @@ def read(
 ) -> Iterator[Result]:
     """Read pages, folder by folder: ``TAG/PACKAGE/specs.md``; yield their snapshots.
 
-    A single tag can be another one than the pages state; then, all folders are read as one part.
-    Raises SourceError for pages of one tag and date in several folders.
+    All are read as one part if some have other names, or if a single tag is requested, under which
+    pages of another one can be published. Raises SourceError for pages of one tag and date in
+    several folders that are not read as one part.
     """
     paths = list(map(Path, locations))
     files = list(page_files(paths, executor.report))
     location = ", ".join(map(str, paths))
     folders: defaultdict[Path, list[str]] = defaultdict(list)
     for file in files:
-        folders[_folder_of_tag(file)].append(str(file))
-    groups = [list(map(str, files))] if _may_rename(request.tags) else [*folders.values()]
+        folders[file.parent.parent].append(str(file))
+    is_whole = _may_rename(request.tags) or any(file.name != PAGE_NAME for file in files)
+    groups = [list(map(str, files))] if is_whole else [*folders.values()]
     parts: list[PagesPart] = []
     first = 0
     for group in groups:
@@ -55,7 +57,8 @@ def read(
         file = Path(part.files[0])
         for state in part_read.states:
             if (earlier := first_files.setdefault(state, file)) != file:
-                raise _several_folders(file, earlier, state)
+                reason = f"is of the same tag as {earlier}, in another folder"
+                raise SourceError(str(file), f"{reason}; --tag TAG reads all folders as one state")
         yield from part_read.snapshots
     selected({tag for tag, _ in first_files}, request.tags, location)
 
@@ -89,7 +92,7 @@ class PagesPart(msgspec.Struct, frozen=True):
                 report.bad(error)
         report.progress("reading pages", self.first + len(self.files), self.total)
         tags = {tag for tag, _ in collected.specs}
-        if not self.tags or _may_rename(self.tags):
+        if not self.tags or len(self.files) == self.total:
             pairs = selected(tags, self.tags, self.location)
         else:
             names = sorted(tag for tag in tags if tag is not None)
@@ -125,34 +128,34 @@ def selected(
 class _TaggedSpecs(msgspec.Struct):
     """Collects the specs of pages by tag and date.
 
-    Contradictions within a state are passed to ``report.bad``: a repeated hash, and a page in
-    another folder. ``specs`` has the tags that the pages state, with the dates of their folders;
-    ``_files`` has, for each hash of a state, the file that contains it; ``_first`` has the first
-    file of each state.
+    Contradictions within a state are passed to ``report.bad``: a repeated hash, and a page of
+    another state, which is one in another folder with the same package and hashes. ``specs`` has
+    the tags that the pages state, with the dates of their folders; ``_files`` has, for each hash
+    of a state, the file that contains it and the package of that file.
     """
 
     _location: str
     _report: Report
     specs: dict[State, list[Spec]] = {}
-    _files: dict[State, dict[str, Path]] = {}
-    _first: dict[State, Path] = {}
+    _files: dict[State, dict[str, tuple[Path, str]]] = {}
     _synthetic: set[State] = set()
 
     def add(self, page: cache_page.CachePage, file: Path) -> None:
-        """Add a page. Raises SourceError for one in another folder than others of its state."""
+        """Add a page. Raises SourceError for one of another state than others of its tag."""
         path = absolute(file)
         tag = page.tag or cache_page.tag_in_path(path, page.name)
         state = tag, cache_page.date_in_path(path, tag) if tag else None
-        first = self._first.setdefault(state, file)
-        if _folder_of_tag(first) != _folder_of_tag(file):
-            raise _several_folders(file, first, state)
+        specs = self.specs.setdefault(state, [])
+        files = self._files.setdefault(state, {})
         if page.synthetic:
             self._synthetic.add(state)
-        files = self._files.setdefault(state, {})
-        new, repeated = cache_page.split_repeated(page.specs, file, files)
-        self.specs.setdefault(state, []).extend(new)
-        for digest, other in repeated:
-            where = "spec_details" if other == file else f"in {other}"
+        for first, name in (files[spec.hash] for spec in page.specs if spec.hash in files):
+            if name == page.name and _folder(first, name) != _folder(file, name):
+                raise _other_state(file, first, name, tag)
+        new, repeated = cache_page.split_repeated(page.specs, (file, page.name), files)
+        specs += new
+        for digest, (first, _) in repeated:
+            where = "spec_details" if first == file else f"in {first}"
             reason = f"the hash {digest} appears twice ({where})"
             self._report.bad(SourceError(str(file), reason, key=page.name))
 
@@ -188,18 +191,17 @@ def _age(state: State) -> tuple[bool, datetime]:
     return date is None, date or datetime.min.replace(tzinfo=UTC)
 
 
-def _folder_of_tag(file: Path) -> Path:
-    """Return the folder that has all pages of a tag, ``TAG/PACKAGE/specs.md`` or ``TAG/*.md``."""
-    return absolute(file).parents[file.name == PAGE_NAME]
+def _folder(file: Path, name: str) -> Path:
+    """Return the folder likely to contain all pages of a tag: ``FOLDER/PACKAGE/specs.md``."""
+    return file.parent.parent if file.parent.name == name else file.parent
 
 
-def _several_folders(file: Path, first: Path, state: State) -> SourceError:
-    tag, _ = state
-    reason = f"is of the same tag as {first}, but in another folder, perhaps of another state. "
-    reason += "Import folders one by one, each with --taken-at DATE"
+def _other_state(file: Path, first: Path, name: str, tag: str | None) -> SourceError:
+    reason = f"{first} is a page of the same package and tag: one of them is of another state. "
+    reason += "Import them one by one, each with --taken-at DATE"
     if tag is not None:
         reason += f", or from folders named by tag and date, such as {tag}-2025-01-05"
-    return SourceError(str(file), reason)
+    return SourceError(str(file), reason, key=name)
 
 
 # -- the files
