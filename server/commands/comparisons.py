@@ -60,6 +60,7 @@ def diff_command(
         "tuple[CoverageDimension, ...] | None",
         option(type=_DIMENSIONS, metavar="LIST"),
     ],
+    binaries: Flag,
     exit_code: Flag,
     catalog: str,
 ) -> None:
@@ -78,13 +79,15 @@ def diff_command(
     - stat: Print only counts, package by package.
     - coverage: Instead of specs, print the added and removed combinations of packages with these
       properties: {DIMENSIONS}, separated by commas.
+    - binaries: Instead of specs, print those whose binaries have another checksum under the same
+      hash: they were built again, or replaced.
     - exit_code: Exit with 1 if there are differences to show, with 0 if there are none, and with 2
       on an error.
     """
-    if stat and coverage is not None:
-        raise click.UsageError("--coverage and --stat exclude each other.")
+    if stat + binaries + (coverage is not None) > 1:
+        raise click.UsageError("--binaries, --coverage and --stat exclude each other.")
     hashes = parameters.two_hashes(base, head)
-    if hashes and (stat or coverage is not None or any(scope.values())):
+    if hashes and (stat or binaries or coverage is not None or any(scope.values())):
         raise click.UsageError("Other options do not apply to two specs.")
     with console.faults_end_with(NOT_COMPARED, catches=exit_code):
         if hashes:
@@ -93,7 +96,7 @@ def diff_command(
             differs = print_specs(catalog, *hashes)
         else:
             refs = parameters.refs_or_none(base, head)
-            differs = _diff_sides(catalog, refs, scope, coverage, stat=stat)
+            differs = _diff_sides(catalog, refs, scope, coverage, stat=stat, binaries=binaries)
     if exit_code and differs:
         raise SystemExit(DIFFERS)
 
@@ -105,10 +108,12 @@ def _diff_sides(
     dimensions: "tuple[CoverageDimension, ...] | None",
     *,
     stat: bool,
+    binaries: bool,
 ) -> bool:
     """Print the changes between two sides; return whether there are any."""
     from server.terminal.documents import print_answer
     from server.terminal.printing import comparisons
+    from snapshots.changes.diff import SpecChangeKind
 
     opened, compared = comparisons.compare(catalog, refs, **scope)
     if dimensions is not None:
@@ -116,6 +121,10 @@ def _diff_sides(
         question = comparisons.question_of(compared, "Coverage", by=dimensions)
         print_answer(opened, question, comparisons.coverage_lines(compared, cells))
         return bool(cells)
+    if binaries:
+        question = comparisons.question_of(compared, "Diff", kinds=[SpecChangeKind.CHANGED])
+        print_answer(opened, question, comparisons.binaries_lines(compared))
+        return bool(compared.changes.binaries_replaced)
     question = comparisons.question_of(compared, "Diff", stat=stat)
     print_answer(opened, question, comparisons.difference_lines(compared, stat=stat))
     return bool(len(compared.changes.specs))

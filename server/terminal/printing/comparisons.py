@@ -270,6 +270,17 @@ def _arrow(texts: Iterable[str]) -> str:
     return " → ".join(texts)
 
 
+def binaries_lines(comparison: CatalogComparison) -> Iterator[str]:
+    """Yield the hashes whose binaries were replaced, with both checksums, and their number."""
+    replaced = comparison.changes.binaries_replaced
+    yield from title_lines(comparison)
+    for each in replaced:
+        before, after = replaced.base.spec(each.before or 0), replaced.head.spec(each.after or 0)
+        checksums = _arrow(map(str, (before.checksum, after.checksum)))
+        yield text.changed(f"≠ {each.name} {short_hash(each.hash)}: {checksums}")
+    yield f"{counted(len(replaced), 'binary')} replaced under the same hash"
+
+
 # -- coverage
 
 
