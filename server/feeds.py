@@ -1,12 +1,11 @@
-"""Feeds over HTTP: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``, and as files."""
+"""Feeds over HTTP: ``/feeds/SERIES.atom`` and ``/feeds/SERIES/PACKAGE.atom``."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from email.utils import format_datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlencode
+from urllib.parse import parse_qs
 
 import msgspec
 import orjson
@@ -28,73 +27,29 @@ from server.asgi.responses import (
     send_small,
 )
 from server.asgi.single_flight import SingleFlight
-from server.output_files import write
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
-from snapshots.changes.stored_changes import StoredCause
 from snapshots.errors import CachelogError, IncompleteHistory, RevisionNotFound
-from snapshots.history import History, Neighbours
+from snapshots.history import History
 from snapshots.models import utc
-from snapshots.notes.atom import MEDIA_TYPE, Feed, entries_after, package_feed, series_feed
-from snapshots.notes.causes import StoredCauses
-from snapshots.sources.reports import Progress
+from snapshots.notes.atom import (
+    MEDIA_TYPE,
+    SUFFIX,
+    Feed,
+    FeedAddresses,
+    entries_after,
+    package_feed,
+    series_feed,
+)
 from snapshots.spack.names import is_name
 from snapshots.texts import http_url, nearest_hint, nearest_names, quoted, visible
 from snapshots.timelines.growth import MAX_CAUSES, MainChanges
 from snapshots.timelines.packages import PackageTimeline
 
 FEEDS = "feeds"
-"""The path of feeds below the root of a server, or below the address of exported files."""
-
-SUFFIX = ".atom"
-
-
-class FeedAddresses(msgspec.Struct, frozen=True):
-    """Addresses below those of a ``site`` of feeds and of a ``server`` with pages.
-
-    Both end with a slash. Without a server, entries have no links. ``has_pages`` states whether a
-    feed is split into several documents.
-    """
-
-    site: str
-    server: str | None
-    has_pages: bool = True
-
-    @classmethod
-    def of_files(
-        cls, base_url: str | None, server_url: str | None, package: str | None
-    ) -> "FeedAddresses":
-        """Return the addresses in a file; without a base, they are relative to that of the file."""
-        relative = "" if package is None else "../"
-        return cls(relative if base_url is None else base_url, server_url, has_pages=False)
-
-    def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
-        """Return the address of a feed; None for a further document if there are none."""
-        if after is not None and not self.has_pages:
-            return None
-        query = "" if after is None else "?" + urlencode({"after": after})
-        return f"{self.site}{path_of(series, package)}{query}"
-
-    def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
-        """Return the permanent address of the page that compares two contents."""
-        if self.server is None:
-            return None
-        base, head = neighbours
-        if base is None:
-            of_package = "" if package is None else f"/packages/{quote(package, safe='')}"
-            return f"{self.server}r/{head.ref}{of_package}"
-        pair = f"{self.server}compare/{base.ref}...{head.ref}"
-        if package is None:
-            return f"{pair}/notes"
-        return f"{pair}/specs?{urlencode({'packages': package})}"
-
-
-def path_of(series: str, package: str | None) -> str:
-    """Return the path of a feed below that of all feeds."""
-    names = [series] if package is None else [series, package]
-    return "/".join(quote(name, safe="") for name in names) + SUFFIX
+"""The path of feeds below the root of a server or site."""
 
 
 def parse_path(path: str) -> tuple[str, str | None] | None:
@@ -138,45 +93,42 @@ def series_document(
     )
 
 
-def package_documents(
+def package_document(
     library: Library,
     history: History,
-    timelines: Mapping[str, PackageTimeline],
-    addresses: Callable[[str], FeedAddresses],
+    timeline: PackageTimeline,
+    addresses: FeedAddresses,
     after: str | None = None,
-) -> dict[str, Feed]:
-    """Return the feeds of packages in a series by name; their stored causes are read at once.
+) -> Feed:
+    """Return the feed of a package in a series. Raises RevisionNotFound like ``package_feed``.
 
-    Entries have no causes where these are unknown. Raises RevisionNotFound like ``package_feed``.
+    Entries have no causes where these are unknown.
     """
     steps = {
-        (name, entry.step.pair): entry.step
-        for name, timeline in timelines.items()
+        entry.step.pair: entry.step
         for entry in entries_after(timeline.entries, after)
         if entry.base is not None
     }
-    series = next((timeline.series for timeline in timelines.values()), None)
+    keys = frozenset((timeline.name, pair) for pair in steps)
     try:
-        stored = library.history_queries.package_causes(history, series, frozenset(steps))
+        stored = library.history_queries.package_causes(history, timeline.series, keys)
     except IncompleteHistory:
         stored = {}
-    of_steps: dict[Neighbours, dict[str, StoredCause]] = {}
-    for key, causes in stored.items():
-        of_steps.setdefault(steps[key], {}).update({it.name.key: it for it, _ in causes})
-    explained = library.stored_causes({step: [*of.values()] for step, of in of_steps.items()})
-    of_packages: dict[str, dict[Neighbours, StoredCauses]] = {name: {} for name in timelines}
-    for (name, pair), causes in stored.items():
-        step = steps[name, pair]
-        entries = {entry.key: entry for entry in explained[step].causes}
-        own = [
-            replace(entries[cause.name.key], num_specs=num_specs)
-            for cause, num_specs in causes[:MAX_CAUSES]
-        ]
-        of_packages[name][step] = replace(explained[step], causes=own)
-    return {
-        name: package_feed(timeline, addresses(name), of_packages[name], after)
-        for name, timeline in timelines.items()
+    of_steps = {steps[pair]: causes[:MAX_CAUSES] for (_, pair), causes in stored.items()}
+    explained = library.stored_causes(
+        {step: [cause for cause, _ in causes] for step, causes in of_steps.items()}
+    )
+    of_package = {
+        step: replace(
+            of_step,
+            causes=[
+                replace(entry, num_specs=num_specs)  # of the package
+                for entry, (_, num_specs) in zip(of_step.causes, of_steps[step], strict=True)
+            ],
+        )
+        for step, of_step in explained.items()
     }
+    return package_feed(timeline, addresses, of_package, after)
 
 
 # -- the endpoint
@@ -300,10 +252,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             if timeline is None:
                 reason = f"no revision of {series} has a package {quoted(package)}"
                 raise await self._missing(reason, package, library.package_names)
-            timelines = {package: timeline}
-            make = lambda: package_documents(  # noqa: E731 - as short as the one above
-                library, history, timelines, lambda _: addresses, after
-            )[package]
+            make = partial(package_document, library, history, timeline, addresses, after)
         response = await self.lanes.loading.run(lambda: FeedResponse(make()))
         self.sender.cache.put(key, response)
         return response
@@ -355,41 +304,3 @@ def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> AS
 def _text_response(text: str, status: int, headers: Mapping[str, str] | None = None) -> ASGIApp:
     more = {"cache-control": "no-store", **(headers or {})}
     return PlainTextResponse(f"{bounded(text, _LONGEST_TEXT)}\n", status, more)
-
-
-# -- feeds as files
-
-
-_READ_AT_ONCE = 32
-"""Number of packages whose changes are read at once: they are stored by package."""
-
-
-def write_all(
-    library: Library,
-    history: History,
-    series_names: Iterable[str],
-    folder: Path,
-    addresses: Callable[[str | None], FeedAddresses],
-    progress: Progress,
-) -> int:
-    """Write the feeds of some series and of their packages; return the number of changed files.
-
-    The packages are those of the newest revision, and those that already have a file, so that
-    subscribers to the feed of a package learn of its removal. ``addresses`` returns those in the
-    feed of a package, or with None of a series. Raises IncompleteHistory if changes are missing.
-    """
-    num_written, queries = 0, library.history_queries
-    for series in series_names:
-        changes = queries.main_changes(history, series)
-        document = series_document(library, history, series, addresses(None), changes)
-        num_written += write(folder / f"{series}{SUFFIX}", document.xml)
-        newest = library.frames.get(history.of_series(series)[0].digest)
-        written = (file.name.removesuffix(SUFFIX) for file in (folder / series).glob(f"*{SUFFIX}"))
-        names = sorted({*newest.packages, *filter(is_name, written)})
-        for start in range(0, len(names), _READ_AT_ONCE):
-            some = names[start : start + _READ_AT_ONCE]
-            timelines = queries.package_timelines(history, series, some)
-            for name, feed in package_documents(library, history, timelines, addresses).items():
-                num_written += write(folder / series / f"{name}{SUFFIX}", feed.xml)
-            progress(f"feeds of {series}", start + len(some), len(names))
-    return num_written

@@ -21,8 +21,7 @@ import orjson
 from starlette.routing import compile_path
 
 from server.app import create_app
-from server.feeds import FEEDS, SUFFIX, FeedAddresses, series_document
-from server.feeds import path_of as feed_path
+from server.feeds import FEEDS, series_document
 from server.output_files import write
 from server.pages.addresses import Address, Query, path_of
 from server.pages.renderer import assets
@@ -34,6 +33,8 @@ from snapshots.errors import CachelogError, CatalogError, InvalidArgument
 from snapshots.frames.dependencies import DependencyType
 from snapshots.history import History
 from snapshots.models import RevisionInfo
+from snapshots.notes.atom import SUFFIX, FeedAddresses
+from snapshots.notes.atom import path_of as feed_path
 from snapshots.sources.reports import Progress
 from snapshots.texts import counted
 

@@ -9,8 +9,9 @@ import orjson
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from server.asgi.static_folder import version_of
-from server.feeds import FEEDS, path_of
+from server.feeds import FEEDS
 from snapshots.history import History
+from snapshots.notes.atom import path_of
 from snapshots.refs import series
 
 ASSETS = ("react.js", "react-dom.js", "graphiql.js", "graphiql.css")

@@ -5,7 +5,8 @@ Sources: RFC 4287, The Atom Syndication Format, and RFC 5005 for feeds in severa
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
+from urllib.parse import quote, urlencode
 from uuid import UUID, uuid5
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -69,8 +70,19 @@ def _urn(kind: str, series: str, package: str | None, key: str = "") -> str:
     return uuid5(_NAMES, "\0".join((kind, series, package or "", key))).urn
 
 
-class Addresses(Protocol):
-    """URLs of feeds and comparisons; they may be relative to the URL of the feed."""
+SUFFIX = ".atom"
+
+
+class FeedAddresses(msgspec.Struct, frozen=True):
+    """URLs below that of a ``site`` of feeds, and those of pages below that of a ``server``.
+
+    Both end with a slash, or are empty; they may be relative to the URL of the feed. ``has_pages``
+    states whether a feed is split into several documents.
+    """
+
+    site: str
+    server: str
+    has_pages: bool = True
 
     def feed(self, series: str, package: str | None, after: str | None = None) -> str | None:
         """Return the URL of the feed of a series, or of a package in it.
@@ -78,9 +90,27 @@ class Addresses(Protocol):
         With ``after``, it is the URL of the document with the entries that follow the entry of the
         revision with this ref. Return None if there is no such document.
         """
+        if after is not None and not self.has_pages:
+            return None
+        query = "" if after is None else "?" + urlencode({"after": after})
+        return f"{self.site}{path_of(series, package)}{query}"
 
-    def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
-        """Return the URL of a page that shows the changes; None if there is none."""
+    def comparison(self, neighbours: Neighbours, package: str | None) -> str:
+        """Return the permanent URL of the page that shows the changes."""
+        base, head = neighbours
+        if base is None:
+            of_package = "" if package is None else f"/packages/{quote(package, safe='')}"
+            return f"{self.server}r/{head.ref}{of_package}"
+        pair = f"{self.server}compare/{base.ref}...{head.ref}"
+        if package is None:
+            return f"{pair}/notes"
+        return f"{pair}/specs?{urlencode({'packages': package})}"
+
+
+def path_of(series: str, package: str | None) -> str:
+    """Return the path of a feed below that of all feeds."""
+    names = [series] if package is None else [series, package]
+    return "/".join(quote(name, safe="") for name in names) + SUFFIX
 
 
 PAGE = 50
@@ -110,7 +140,7 @@ def entries_after(items: Sequence[Item], after: str | None = None) -> Sequence[I
 def series_feed(
     history: History,
     series: str,
-    addresses: Addresses,
+    addresses: FeedAddresses,
     changes: Mapping[str, MainChanges],
     *,
     causes: Mapping[Neighbours, StoredCauses],
@@ -138,7 +168,7 @@ def series_feed(
 
 def package_feed(
     timeline: PackageTimeline,
-    addresses: Addresses,
+    addresses: FeedAddresses,
     causes: Mapping[Neighbours, StoredCauses],
     after: str | None = None,
 ) -> Feed:
@@ -209,7 +239,7 @@ def _revision_title(step: Neighbours) -> str:
 
 
 def _feed(
-    addresses: Addresses,
+    addresses: FeedAddresses,
     series: str,
     package: str | None,
     items: Sequence[Item],
@@ -245,7 +275,7 @@ def _feed(
 
 
 def _entry(
-    addresses: Addresses,
+    addresses: FeedAddresses,
     step: Neighbours,
     series: str,
     package: str | None,
@@ -268,8 +298,7 @@ def _entry(
     _add(element, "title", title)
     _add(element, "published", _moment(head.taken_at))
     _add(element, "updated", _moment(updated))
-    if (href := addresses.comparison(step, package)) is not None:
-        _add_link(element, "alternate", href, "text/html")
+    _add_link(element, "alternate", addresses.comparison(step, package), "text/html")
     SubElement(element, "category", {"term": visible(head.tag)})
     _add(element, "summary", " ".join(map(plain, sentences)))
     items = "".join(f"<li>{visible(html(sentence))}</li>" for sentence in sentences)

@@ -7,22 +7,10 @@ from typing import Any
 import feedparser
 from lxml import etree
 
-from snapshots.history import Neighbours
+from snapshots.notes.atom import FeedAddresses
 
-
-class Somewhere:
-    """URLs on a made-up host."""
-
-    def feed(self, series: str, package: str | None, after: str | None = None) -> str:
-        """Return the URL of a feed."""
-        path = series if package is None else f"{series}/{package}"
-        return f"https://example.org/feeds/{path}.atom" + (f"?after={after}" if after else "")
-
-    def comparison(self, neighbours: Neighbours, package: str | None) -> str | None:
-        """Return the URL of a comparison."""
-        if neighbours.base is None:
-            return None
-        return f"https://example.org/compare/{'/'.join(neighbours.pair)}?package={package}"
+SOMEWHERE = FeedAddresses("https://example.org/feeds/", "https://example.org/")
+"""URLs on a made-up host."""
 
 
 def read_feed(document: bytes) -> Any:
