@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import msgspec
@@ -55,27 +56,23 @@ def announcement(step: Neighbours, log: Changelog | None) -> dict[str, Any]:
 # -- receivers
 
 
-class Receiver(msgspec.Struct, frozen=True):
-    """A URL, and the part of it that may be shown: the path or login can be a secret."""
-
-    url: str
-    shown: str
-
-
-def receivers_of(urls: Iterable[str], name: str) -> list[Receiver]:
-    """Return the receivers at some URLs, each once.
+def receivers_of(urls: Iterable[str], name: str) -> list[str]:
+    """Return the URLs of receivers, each once.
 
     Raises InvalidArgument for a URL that is not http(s), with the option or variable and the URL's
-    position.
+    position: the path or login in it can be a secret.
     """
-    receivers = []
-    for place, url in enumerate(dict.fromkeys(urls), 1):
-        parts = http_url(url)
-        if parts is None:
+    receivers = [*dict.fromkeys(urls)]
+    for place, url in enumerate(receivers, 1):
+        if http_url(url) is None:
             raise InvalidArgument(name, f"URL {place} is not one of http:// or https://HOST/...")
-        port = "" if parts.port is None else f":{parts.port}"
-        receivers.append(Receiver(url, f"{parts.scheme}://{parts.hostname}{port}"))
     return receivers
+
+
+def shown(url: str) -> str:
+    """Return the part of a receiver's URL that is no secret: its scheme, host and port."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 HEADER = "X-Cachelog-Signature-256"
@@ -113,32 +110,15 @@ def document(announced: Mapping[str, Any], delivery: str, sent_at: datetime) -> 
     return msgspec.json.encode(head | {**announced})
 
 
-class Notification(msgspec.Struct, frozen=True):
-    """The outcome of notifying a receiver of a revision.
-
-    - receiver: Its scheme, host and port: the rest of its URL can be a secret.
-    - delivery: The id of the delivery.
-    - attempts: The number of requests.
-    - reason: Why the last one failed; None on success.
-    """
-
-    revision: RevisionInfo
-    receiver: str
-    delivery: str
-    attempts: int
-    reason: str | None
-
-
 def deliver(
     announced: Mapping[str, Any],
-    revision: RevisionInfo,
-    receiver: Receiver,
+    url: str,
     secret: str,
     *,
     pauses: Sequence[float] = PAUSES,
     timeout: float = TIMEOUT,
-) -> Notification:
-    """Post what is announced of a revision, and return the outcome; failures are not raised.
+) -> str | None:
+    """Post what is announced to a receiver; return why the last attempt failed, None on success.
 
     The body is signed with the ``secret``, unless it is empty. Redirects are not followed, because
     the operator trusts only the receivers themselves. Each attempt follows a pause in seconds;
@@ -147,37 +127,34 @@ def deliver(
     """
     import httpx
 
-    delivery = str(uuid4())
+    delivery, reason = str(uuid4()), None
     headers = {
         "Content-Type": "application/json",
         "User-Agent": importer_name().replace(" ", "/"),
         "X-Cachelog-Event": EVENT,
         "X-Cachelog-Delivery": delivery,
     }
-    attempts, reason = 0, None
     for pause in pauses:
-        attempts += 1
         time.sleep(pause)
         body = document(announced, delivery, datetime.now(UTC))
         if secret:
             headers[HEADER] = signature(body, secret)
         try:
             with httpx.stream(
-                "POST", receiver.url, content=body, headers=headers, timeout=timeout
-            ) as response:
-                status = response.status_code
-            if response.is_success:
-                reason = None
-                break
-            reason = f"HTTP {status} {response.reason_phrase}".rstrip()
-            if status < _SERVER_ERROR and status != _TOO_MANY_REQUESTS:
-                break
+                "POST", url, content=body, headers=headers, timeout=timeout
+            ) as answer:
+                status = answer.status_code
         except httpx.TransportError as error:
             reason = f"the connection failed: {type(error).__name__}"
+            continue
         except (httpx.InvalidURL, UnicodeError):  # UnicodeError by idna
-            reason = "is not a URL that can be posted to"
+            return "is not a URL that can be posted to"
+        if answer.is_success:
+            return None
+        reason = f"HTTP {status} {answer.reason_phrase}".rstrip()
+        if status < _SERVER_ERROR and status != _TOO_MANY_REQUESTS:
             break
-    return Notification(revision, receiver.shown, delivery, attempts, reason)
+    return reason
 
 
 # -- imports
@@ -188,10 +165,10 @@ _FRAME_BYTES, _COMPARISON_BYTES = 256 << 20, 64 << 20
 
 
 class Notifier:
-    """Notifies receivers of the publications of an import; ``notifications`` are the outcomes.
+    """Notifies receivers of the publications of an import.
 
     The receivers are at ``urls``, by default at those of the settings. Raises InvalidArgument for a
-    URL that is not valid for posting.
+    URL that is not valid for posting. ``failures`` has a line for each notification that failed.
     """
 
     def __init__(self, catalog: Catalog, urls: Sequence[str], settings: Settings) -> None:
@@ -206,24 +183,17 @@ class Notifier:
             recipes_url=settings.recipes_url,
             public_url=settings.public_address(),
         )
-        self.notifications: list[Notification] = []
+        self.failures: list[str] = []
 
     def notify(self, publications: Sequence[Publication]) -> None:
         """Notify each receiver of the new revisions, the oldest first."""
         new = {publication.revision for publication in publications if publication.is_new}
         for revision in sorted(new, key=age) if self._receivers else ():
             announced = self._announcement(revision)
-            for receiver in self._receivers:
-                self.notifications.append(deliver(announced, revision, receiver, self._secret))
-
-    @property
-    def failures(self) -> list[str]:
-        """One line for each notification that failed, with the reason."""
-        return [
-            f"{sent.receiver} was not notified of {title(sent.revision)}: {sent.reason}"
-            for sent in self.notifications
-            if sent.reason is not None
-        ]
+            for url in self._receivers:
+                if (reason := deliver(announced, url, self._secret)) is not None:
+                    failure = f"{shown(url)} was not notified of {title(revision)}: {reason}"
+                    self.failures.append(failure)
 
     def _announcement(self, revision: RevisionInfo) -> dict[str, Any]:
         base, log = self._catalog.history.previous(revision), None

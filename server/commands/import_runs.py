@@ -172,7 +172,7 @@ class ImportRun:
             "revisions": self._publications,
             "skipped": map(str, self._report.skipped),
             "warnings": self._report.warnings,
-            "notifications": notifier.notifications,
+            "failures": notifier.failures,
         }
         console.print_result(done, publication_lines(self._publications))
 
