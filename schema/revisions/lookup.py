@@ -12,9 +12,9 @@ import strawberry
 from schema.comparisons.changes import FieldChangeType
 from schema.context import MAX_CONTENTS, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import PAGE, Cost, Work, resolver
+from schema.fields.cost import Cost, Work, resolver
 from schema.node import revision_object
-from schema.revisions.spec import LazyRevision, SpecRows, SpecType
+from schema.revisions.spec import LazyRevision, SpecConnection, SpecRows, SpecType, spec_connection
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import RevisionCoverage
 from snapshots.changes.holes import Hole, Holes
@@ -105,8 +105,8 @@ def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
     return specs
 
 
-LOOKED_UP = Cost(weight=2_000, items=PAGE, work=Work.LOADING)
-"""The specs that were found, or those that are missing."""
+LOOKED_UP = Cost(weight=2_000, work=Work.LOADING)
+"""A page of the specs that were found, or of those that are missing."""
 
 LAST_SEEN = Cost(work=Work.HISTORIES)
 """The history of a hash; the histories of all listed hashes are read at once."""
@@ -116,25 +116,20 @@ NEAREST = Cost(weight=20)
 
 LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.explanations")]
 
-OptionalFirst = Annotated[
-    int | None, strawberry.argument("Maximum number of specs; by default, all.")
-]
-
 
 class _Missing:
-    """The specs that a lookup lists as missing, with the values that are computed for all of them
-    at once.
+    """A page of the specs that a lookup misses, with the values that are computed for all of them
+    at once; ``numbers`` are their places among the missing specs.
     """
 
-    def __init__(self, loaded: LoadedRevision, looked_up: Lookup, size: int | None) -> None:
+    def __init__(self, loaded: LoadedRevision, looked_up: Lookup, numbers: range) -> None:
         self.loaded = loaded
         self.looked_up = looked_up
-        self.places = looked_up.missing[:size].tolist()
+        self.numbers = numbers
 
     def spec(self, number: int) -> ConcreteSpec:
         """Return a spec as it was passed."""
-        spec: ConcreteSpec = self.looked_up.requested.specs[self.places[number]]
-        return spec
+        return _missing_spec(self.looked_up, number)
 
     def last_span(self, number: int) -> Span | None:
         """Return the last span of a spec; None if no revision ever had it."""
@@ -170,7 +165,7 @@ class _Missing:
         """
         ends = {
             (self.spec(number).name, Pair(last.last.digest, last.gone_in.digest))
-            for number in range(len(self.places))
+            for number in self.numbers
             if (last := self.last_span(number)) is not None and last.gone_in is not None
         }
         if not ends:
@@ -181,12 +176,17 @@ class _Missing:
     @cached_property
     def _histories(self) -> Mapping[str, HashHistory] | CachelogError:
         """The histories of all hashes, or the error of reading them."""
-        specs = map(self.spec, range(len(self.places)))
+        specs = map(self.spec, self.numbers)
         hashes = frozenset((spec.hash, spec.name) for spec in specs)
         try:
             return self.loaded.context.of_history(HistoryQueries.hash_histories, hashes)
         except CachelogError as error:
             return error
+
+
+def _missing_spec(looked_up: Lookup, number: int) -> ConcreteSpec:
+    spec: ConcreteSpec = looked_up.requested.specs[int(looked_up.missing[number])]
+    return spec
 
 
 class MissingRows(many.RowList["MissingSpec"]):
@@ -299,28 +299,33 @@ class LookupType:
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
-    @resolver(LOOKED_UP, gql.Omittable())
-    def found(self, info: Info, first: OptionalFirst = None) -> list[SpecType] | None:
+    @relay.connection_field(LOOKED_UP)
+    def found(self, info: Info, *, page: relay.PageArguments) -> SpecConnection | None:
         """The specs that were found: roots first, then ordered by name and hash."""
         loaded, looked_up = self._look_up(info)
-        return SpecRows(loaded, looked_up.found[: _size(first)])  # type: ignore[return-value]
+        return spec_connection(loaded, looked_up.found, page)
 
-    @resolver(LOOKED_UP, gql.Omittable())
-    def missing(self, info: Info, first: OptionalFirst = None) -> list[MissingSpec] | None:
+    @relay.connection_field(LOOKED_UP)
+    def missing(
+        self, info: Info, *, page: relay.PageArguments
+    ) -> relay.Connection[MissingSpec] | None:
         """The specs that were not found, in the same order."""
-        missing = _Missing(*self._look_up(info), _size(first))
-        return MissingRows(missing, range(len(missing.places)))  # type: ignore[return-value]
+        loaded, looked_up = self._look_up(info)
+        digest, total = loaded.info.digest, len(looked_up.missing)
+        hashes = many.ComputedList(total, lambda place: _missing_spec(looked_up, place).hash)
+
+        def find(cursor: str) -> int | None:
+            return next((place for place, hash in enumerate(hashes) if hash == cursor), None)
+
+        part = relay.window_at(page.within(digest), total, find)
+        numbers = range(part.start, part.stop)
+        shown = MissingRows(_Missing(loaded, looked_up, numbers), numbers)
+        cursors = [relay.cursor_of(digest, key=hashes[number]) for number in numbers]
+        return relay.Connection(page=relay.ListPage([part], shown, cursors))
 
     def _look_up(self, info: Info) -> tuple[LoadedRevision, Lookup]:
         loaded = info.context.load(self.info)
         return loaded, Lookup(self.specs, loaded.frame)
-
-
-def _size(first: int | None) -> int | None:
-    """Return the number of specs to list, None for all. Raises InvalidArgument if negative."""
-    if first is not None and first < 0:
-        raise InvalidArgument("first", f"{first} is below 0")
-    return first
 
 
 @resolver(Cost(weight=500, work=Work.LOADING))

@@ -194,7 +194,7 @@ class CheckEndpoint:
             if await runner.is_affordable(RESULT.document.text, variables):
                 break
         answered = await self._answered(RESULT, variables, form, "revision")
-        missing = answered.data["revision"]["lookup"]["missing"]
+        missing = answered.data["revision"]["lookup"]["missing"]["nodes"]
         data = {
             "left_out": (),
             "writer": None,
@@ -229,7 +229,7 @@ class CheckEndpoint:
         for start in range(0, len(specs), _PART):
             part = {**variables, "specs": specs[start : start + _PART], "first": _PART}
             answered = await self._answered(RESULT, part, form, "revision")
-            missing += answered.data["revision"]["lookup"]["missing"]
+            missing += answered.data["revision"]["lookup"]["missing"]["nodes"]
         return missing
 
     async def _page(

@@ -65,10 +65,10 @@ IN_REVISION = {
     "tagName } entries { "
     "nodes { kind versionsAdded reasons { reason numSpecs } } } } } }",
     "a lookup": f"lookup(specs: [{_WANTED}]) {{ numFound numRootsFound }}",
-    "what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ hash }} missing {{ "
-    "hash nearest { hash version } differences { path before after } } }",
+    "what is nearest": f"lookup(specs: [{_WANTED}]) {{ found {{ nodes {{ hash }} }} missing {{ "
+    "nodes { hash nearest { hash version } differences { path before after } } } }",
     "when specs went": f"lookup(specs: [{_WANTED}]) {{ missing {{ "
-    "hash lastSeen { tagName } goneIn { tagName } reason } }",
+    "nodes { hash lastSeen { tagName } goneIn { tagName } reason } } }",
     "specs of packages that are searched": 'specs(filter: {search: "a"}, first: 0) { totalCount }',
     "coverage of packages": "packages(first: 100) { nodes { coverage(by: [VERSION, TARGET, "
     "STACK], first: 50) { values numSpecs } } }",

@@ -155,7 +155,10 @@ OTHERS = """query($ids: [ID!]!) {
     best { package { id } }
     availability(target: "x86_64") { spans { last { ref } } }
   }
-  revision { lookup(specs: []) { found { hash } } }
+  revision { lookup(specs: []) {
+    found { nodes { hash } }
+    missing { totalCount pageInfo { hasNextPage } edges { cursor node { hash } } }
+  } }
 }"""
 EFFECT = """fragment E on CommitEffect {
   id commit { ...C } level isTakenBack causes(first: 5) { nodes { title } }

@@ -72,7 +72,7 @@ def missing_specs(number: int) -> list[dict[str, str]]:
 VALUES: dict[str, tuple[str, Callable[[int], Any]]] = {
     "specs of a lock file": (
         """query($value: [ConcreteSpecInput!]!) {
-          revision { lookup(specs: $value) { missing { nearest { hash } } } }
+          revision { lookup(specs: $value) { missing { nodes { nearest { hash } } } } }
         }""",
         missing_specs,
     ),

@@ -106,7 +106,7 @@ def test_standard_input_and_exit_code(catalog: Path, lock: Path, tmp_path: Path)
     for file in (copy / "changes").rglob("*.parquet"):
         file.write_bytes(b"")
     result = cachelog("check", lock, "--json", catalog=copy)
-    missing = result.json["revision"]["lookup"]["missing"]
+    missing = result.json["revision"]["lookup"]["missing"]["nodes"]
     assert (result.code, {spec["lastSeen"] for spec in missing}) == (0, {None})
     assert "The catalog cannot be read at the moment." in result.err
     result = cachelog("check", lock, catalog=copy)

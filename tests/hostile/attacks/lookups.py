@@ -29,8 +29,8 @@ def _specs(target: Target, count: int, /, **facts: Any) -> list[dict[str, Any]]:
 # -- lookups
 
 _ALL = (
-    "found { hash } missing { hash lastSeen { tagName } reason nearest { hash short } "
-    "differences { path before after } }"
+    "found { nodes { hash } } missing(first: 1000) { nodes { hash lastSeen { tagName } reason "
+    "nearest { hash short } differences { path before after } } }"
 )
 
 
@@ -45,7 +45,7 @@ def _lookup(specs: object, selected: str = _ALL) -> Request:
 def _lookups(target: Target) -> Iterator[Request]:
     """Look up specs that do not exist, of many packages and of one, and specs that exist."""
     for count in (_MOST, 1_500, 800):
-        for selected in ("", _ALL, "missing(first: 1) { lastSeen { id } }"):
+        for selected in ("", _ALL, "missing(first: 1) { nodes { lastSeen { id } } }"):
             yield _lookup(_specs(target, count), selected)
     builds = _specs(target, _MOST, name="hdf5", variants=["+mpi", "~cxx", "build_type=Release"])
     for number, spec in enumerate(builds):

@@ -93,11 +93,13 @@ ORDINARY: dict[str, str] = {
           packages(first: 20) { totalCount nodes { name numSpecs } } } } }""",
     "what a lock file lacks": """
         query($specs: [ConcreteSpecInput!]!) { revision { lookup(specs: $specs) {
-          numWanted numFound missing { name hash version isRoot
-            nearest { short } differences { path before after } lastSeen { ref } reason } } } }""",
+          numWanted numFound missing { nodes { name hash version isRoot
+            nearest { short } differences { path before after } lastSeen { ref } reason
+            } } } } }""",
     "the revisions that cover a lock file": """
         query($specs: [ConcreteSpecInput!]!) { bestCovering(specs: $specs, first: 5) {
-          revision { ref tagName } numFound numRootsFound missing(first: 20) { name version }
+          revision { ref tagName } numFound numRootsFound
+          missing(first: 20) { nodes { name version } }
         } }""",
     "a plan": """
         query($planned: [PlannedSpecInput!]!) { plan(base: "develop", specs: $planned) {

@@ -46,6 +46,12 @@ COMPARED = 'compare(base: "develop-2025-01-05", head: "develop")'
 SPEC = 'revision(ref: "v0.22.1") > spec(hash: "zh7lxl53wvxarodizic3kethrn3u3ann")'
 """A spec that most others need."""
 
+WANTED = " ".join(
+    f'{{hash: "{letter * 32}", name: "lib{number % 3}", isRoot: {str(number % 2 == 0).lower()}}}'
+    for number, letter in enumerate("bcdefghij")
+)
+"""Specs that the revision lacks."""
+
 LISTINGS = {
     "specs": Listing("revision > specs", FILTERED, OF_SPECS),
     "packages": Listing("revision > packages", FILTERED, OF_PACKAGES, "name"),
@@ -54,6 +60,7 @@ LISTINGS = {
     "packages of a stack": Listing(
         'revision > stack(name: "e4s") > packages', FILTERED, OF_PACKAGES, "name"
     ),
+    "missing specs": Listing(f"revision > lookup(specs: [{WANTED}]) > missing", "", "", "hash"),
     "revisions": Listing("revisions", "", "", "id"),
     "revisions of a tag": Listing('tag(name: "develop") > revisions', "", "", "id"),
     "changed packages": Listing(f"{COMPARED} > packages", "", "", "name"),

@@ -108,8 +108,8 @@ FILTER = REVISION % "specs(filter: {stacks: [%s]}) { totalCount }"
 GROWING: dict[str, tuple[str, str, float]] = {
     "pages within pages": (NESTED % (10, 10), NESTED % (100, 100), 15),
     "facets": (
-        REVISION % (FACETS % "stacks { value }"),
-        REVISION % (FACETS % times(50, "stacks { value }")),
+        REVISION % (FACETS % "facet(by: STACK) { value }"),
+        REVISION % (FACETS % times(50, "facet(by: STACK) { value }")),
         2.5,
     ),
     "a filter's values": (FILTER % '"a"', FILTER % ('"a" ' * 450), 2.5),

@@ -44,22 +44,24 @@ def test_lookup_in_a_revision(world: World) -> None:
     hashes = {spec["hash"] for spec in inputs}
     roots = {spec["hash"] for spec in inputs if spec["isRoot"]}
     for state in world.states[-2:]:
-        fields = COUNTS[:-1] + "revision { digest } found { hash } missing { hash isRoot } }"
+        fields = COUNTS[:-1] + "revision { digest } found(first: 1000) { nodes { hash } } "
+        fields += "missing(first: 1000) { totalCount nodes { hash isRoot } edges { cursor } } }"
         answer = looked_up(world, state, inputs, fields)
         present = hashes & {spec.hash for spec in state.specs}
         assert answer["revision"] == {"digest": state.info.digest}
         assert (answer["numWanted"], answer["numFound"]) == (len(inputs), len(present))
         num_roots = (len(roots), len(roots & present))
         assert (answer["numRootsWanted"], answer["numRootsFound"]) == num_roots
-        assert sorted(spec["hash"] for spec in answer["found"]) == sorted(present)
-        missing = {spec["hash"]: spec["isRoot"] for spec in answer["missing"]}
+        assert sorted(spec["hash"] for spec in answer["found"]["nodes"]) == sorted(present)
+        missing = {spec["hash"]: spec["isRoot"] for spec in answer["missing"]["nodes"]}
+        assert answer["missing"]["totalCount"] == len(missing) == len(answer["missing"]["edges"])
         assert missing == {digest: digest in roots for digest in hashes - present}
         assert [*missing.values()] == sorted(missing.values(), reverse=True), "roots are first"
 
 
 MISSING = (
-    "{ missing { hash name version isRoot lastSeen { tagName takenAt } reason "
-    "goneIn { digest } nearest { hash version } differences { path before after } } }"
+    "{ missing { nodes { hash name version isRoot lastSeen { tagName takenAt } reason "
+    "goneIn { digest } nearest { hash version } differences { path before after } } } }"
 )
 
 
@@ -70,7 +72,9 @@ def test_missing_specs(world: World) -> None:
     names = {spec.name for spec in newest.specs}
     removed = [spec for spec in before.specs if spec.hash not in there and spec.name in names]
     assert removed
-    answer = looked_up(world, newest, [as_input(spec) for spec in removed], MISSING)["missing"]
+    answer = looked_up(world, newest, [as_input(spec) for spec in removed], MISSING)["missing"][
+        "nodes"
+    ]
     for missing in answer:
         assert missing["lastSeen"]["tagName"] == before.info.tag
         assert missing["reason"].endswith(("GONE", "REPLACED"))
@@ -86,12 +90,12 @@ def test_best_revisions_are_first(world: World) -> None:
     """The revision of each tag, or all of a series."""
     state = world.states[4]
     inputs = [as_input(spec) for spec in state.specs]
-    fields = COUNTS[:-1] + "revision { digest } missing(first: 2) { hash } }"
+    fields = COUNTS[:-1] + "revision { digest } missing(first: 2) { nodes { hash } } }"
     answer = world.data(BEST % fields, specs=inputs)["bestCovering"]
     counts = [revision["numFound"] for revision in answer]
     assert len(counts) == 5
     assert counts == sorted(counts, reverse=True)
-    assert max(len(revision["missing"]) for revision in answer) == 2
+    assert max(len(revision["missing"]["nodes"]) for revision in answer) == 2
     of_series = world.data(BEST % fields, specs=inputs, series="develop")["bestCovering"]
     assert of_series[0]["revision"]["digest"] == state.info.digest
     assert len(of_series) == 2
@@ -114,7 +118,7 @@ def test_two_thousand_specs_are_allowed() -> None:
     query, variables = LOOKUP % MISSING, {"ref": "develop", "specs": [spec] * 2_000}
     assert len(orjson.dumps(spec)) < Limits().max_variable_bytes / 2_000
     answer = api.cost(query, None, variables)
-    assert 100_000 < answer.units < Limits().max_cost
+    assert answer.units < Limits().max_cost
     assert api.cost(query, None, {"ref": "a", "specs": [spec] * 2_001}).units == 0
     few = api.cost(query.replace("missing {", "missing(first: 5) {"), None, variables)
     assert few.units < answer.units

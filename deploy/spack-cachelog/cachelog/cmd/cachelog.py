@@ -71,10 +71,12 @@ query Check($ref: String!, $specs: [ConcreteSpecInput!]!) {
     lookup(specs: $specs) {
       numFound
       missing(first: 1000) {
-        hash name version isRoot reason
-        goneIn { ref }
-        nearest { hash version }
-        differences { path before after }
+        nodes {
+          hash name version isRoot reason
+          goneIn { ref }
+          nearest { hash version }
+          differences { path before after }
+        }
       }
     }
   }
@@ -185,7 +187,7 @@ def _check(args):
         revision = _ask(args.server, CHECK, ref=ref, specs=batch)["revision"]
         ref = revision["ref"]  # all batches ask the same revision
         num_found += revision["lookup"]["numFound"]
-        missing += revision["lookup"]["missing"]
+        missing += revision["lookup"]["missing"]["nodes"]
     if revision is None:
         raise Failed("the lock file has no specs")
     print(f"{num_found} of {len(specs)} specs are in {revision['ref']}")
