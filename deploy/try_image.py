@@ -37,10 +37,17 @@ Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";
 """
 
 TRIAL = """set -eux
-python -c 'from pathlib import Path; from snapshots.demo import history, write_pages
-for state in history(revisions=2, packages=20, specs=100):
-    write_pages(state, Path("/data/repository/_cache"))'
+mkdir -p /data/repository/_cache/develop/zlib
 cd /data/repository
+cat > _cache/develop/zlib/specs.md <<'END'
+---
+title: zlib
+categories: [package, develop]
+spec_details: [{"hash": "23r4fq5ly72u3bfmbi3o3unokk4d5ipr", "versions": ["1.3.1"],
+  "os": "ubuntu24.04", "platform": "linux", "target": "x86_64_v3", "variants": ["+shared"],
+  "stacks": ["e4s", "root"]}]
+---
+END
 git init --quiet
 git add .
 git -c user.name=x -c user.email=x@example.org commit --quiet --message pages

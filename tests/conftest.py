@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import history
+from tests.demo_histories import history
 from tests.schema.worlds import World, demo_world
 from tests.snapshots.catalog.emulators import Emulator
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from snapshots.demo import history, write_pages
+from tests.demo_histories import history, write_pages
 from tests.server.servers import serving_by
 
 ROOT = Path(__file__).parent.parent

@@ -9,6 +9,6 @@ added than removed, but in an occasional outage many are missing for a week. All
 as synthetic.
 """
 
-from snapshots.demo.revisions import develop_history, history, write_pages
+from snapshots.demo.revisions import develop_history
 
-__all__ = ["develop_history", "history", "write_pages"]
+__all__ = ["develop_history"]

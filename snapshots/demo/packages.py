@@ -77,9 +77,6 @@ def dependency_types(name: str) -> tuple[str, ...]:
 Configuration = tuple[Machine, str | None, tuple[str, ...]]
 """A machine, a compiler or None, and variants."""
 
-MULTI_VALUED = ("amdgpu_target", "cuda_arch", "patches")
-"""The variants that can have several values, which newer cache pages write with ``:=``."""
-
 _GPU = (("+cuda", "cuda_arch=80,90", "~rocm"), ("+rocm", "amdgpu_target=gfx90a", "~cuda"))
 _SWITCHES = ("shared", "mpi", "openmp", "pic", "fortran", "cxx", "hl", "int64", "threads", "tools")
 _BUILD_SYSTEMS_BY_PREFIX = {"py": "python_pip", "r": "generic", "perl": "perl"}

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
-from snapshots import demo
 from snapshots.catalog.library import Library
 from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension, coverage
 from snapshots.changes.diff import Comparison, SpecChangeKind
@@ -18,6 +17,7 @@ from snapshots.changes.explanation import explain
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.models import Spec
+from tests import demo_histories
 from tests.benchmarks.measurements import Measurement, Target, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Data, Plan
 from tests.model import cells
@@ -169,5 +169,5 @@ class _Pair:
     def _records(self) -> list[tuple[list[Spec], list[Spec]]]:
         """The specs of both revisions, and those outside of them."""
         sizes: dict[str, Any] = {"packages": self._data.packages, "specs": self._data.specs}
-        contents = (snapshot.content for snapshot in demo.history(revisions=2, **sizes))
+        contents = (snapshot.content for snapshot in demo_histories.history(revisions=2, **sizes))
         return [([*content.specs()], [*content.outside.specs]) for content in contents]

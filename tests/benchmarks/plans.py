@@ -14,6 +14,7 @@ from snapshots import demo
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, PackageContent
 from snapshots.spack.notation import canonical_variants
+from tests import demo_histories
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "benchmarks"
@@ -73,17 +74,19 @@ class Data:
         Catalog(str(folder)).publish([week for week in weeks if week.tag == "develop"])
 
     def _publish_tags(self, folder: Path) -> None:
-        snapshots = demo.history(revisions=2, packages=self.packages, specs=self.specs)
+        snapshots = demo_histories.history(revisions=2, packages=self.packages, specs=self.specs)
         Catalog(str(folder)).publish(list(snapshots))
 
     def _write_pages(self, folder: Path) -> None:
-        *_, newest = demo.history(revisions=2, packages=self.packages, specs=self.specs)
+        *_, newest = demo_histories.history(revisions=2, packages=self.packages, specs=self.specs)
         draw = random.Random(0)
         packages = {
             name: _with_own_variants(package, draw)
             for name, package in newest.content.packages.items()
         }
-        demo.write_pages(msgspec.structs.replace(newest, content=Content(packages)), folder)
+        demo_histories.write_pages(
+            msgspec.structs.replace(newest, content=Content(packages)), folder
+        )
 
     def _made(self, name: str, make: Callable[[Path], object]) -> Path:
         return made_once(self.cache, name, source_digest(*_DECIDING), make)
@@ -157,5 +160,5 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 def _publish_singly(folder: Path, count: int) -> None:
     catalog = Catalog(str(folder))
-    for snapshot in demo.history(revisions=count, **_SMALL):
+    for snapshot in demo_histories.history(revisions=count, **_SMALL):
         catalog.publish([snapshot])

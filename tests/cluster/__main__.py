@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from snapshots import demo
 from snapshots.catalog.catalog import Catalog
+from tests import demo_histories
 from tests.benchmarks.plans import ROOT
 
 _REVISIONS, _SPECS = 20, 5_000
@@ -34,8 +34,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
         pages = folder / "pages"
-        for week in demo.history(revisions=_REVISIONS, packages=100, specs=_SPECS):
-            demo.write_pages(week, pages)
+        for week in demo_histories.history(revisions=_REVISIONS, packages=100, specs=_SPECS):
+            demo_histories.write_pages(week, pages)
         imported = [folder / f"imported-{name}" for name in ("alone", "clustered")]
         _timed("one process", ["import", str(pages)], imported[0])
         with _cluster() as address:

@@ -9,7 +9,7 @@ import pytest
 from server.metrics import of_runs
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.runs import regular
-from snapshots.demo import history, write_pages
+from tests.demo_histories import history, write_pages
 from tests.deploy.files import commands_of, own_services
 from tests.server.commands import CommandResult, cachelog
 

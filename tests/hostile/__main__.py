@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from server.settings import Settings
-from snapshots import demo
 from snapshots.catalog.catalog import Catalog
+from tests.demo_histories import history
 from tests.hostile import report
 from tests.hostile.runner import ANSWER_SECONDS, VICTIM_P99, Bounds, run_all
 from tests.hostile.table import ATTACKS
@@ -43,7 +43,7 @@ def main() -> int:
 def synthetic_catalog(folder: Path, *, full: bool) -> Path:
     """Publish a synthetic catalog with three revisions of 58,000 specs, or of 6,000."""
     packages, specs = (4_000, 58_000) if full else (300, 6_000)
-    Catalog(str(folder)).publish(list(demo.history(revisions=3, packages=packages, specs=specs)))
+    Catalog(str(folder)).publish(list(history(revisions=3, packages=packages, specs=specs)))
     return folder
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from server.settings import Settings
-from snapshots import demo
 from snapshots.catalog.catalog import Catalog
+from tests.demo_histories import history
 from tests.expensive import IS_QUICK
 from tests.hostile.table import ATTACKS
 from tests.hostile.target import SMALL_CACHES, attacked
@@ -20,7 +20,7 @@ _LONGEST = 0.04 if IS_QUICK else 0.3
 @pytest.mark.long
 def test_attacks_are_answered(tmp_path: Path) -> None:
     """Each request has a response that is no internal error, and memory stays within its bound."""
-    Catalog(str(tmp_path)).publish(list(demo.history(revisions=3, packages=120, specs=2_000)))
+    Catalog(str(tmp_path)).publish(list(history(revisions=3, packages=120, specs=2_000)))
     with attacked(tmp_path, **SMALL_CACHES) as server:
         target = replace(server.start(), longest=_LONGEST)
         server.reset_peak()

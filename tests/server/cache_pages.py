@@ -7,8 +7,8 @@ import orjson
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
-from snapshots.demo import history, write_pages
 from snapshots.history import History
+from tests.demo_histories import history, write_pages
 
 HASHES = ["a" * 32, "b" * 32]
 

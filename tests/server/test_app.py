@@ -18,8 +18,8 @@ from server.graphiql.editor import EXAMPLES
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.specs_table import ContentReader
-from snapshots.demo import history
 from snapshots.frames.frame import Frame
+from tests.demo_histories import history
 from tests.server.servers import application, tags, until
 
 TAGS = {"query": "{ tags { name } }"}

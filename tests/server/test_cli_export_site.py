@@ -7,7 +7,7 @@ import pytest
 from httpx import AsyncClient, Response
 
 from server.commands import exports
-from snapshots.demo import history
+from tests.demo_histories import history
 from tests.server.commands import fail
 from tests.server.site.sites import export, files_in
 from tests.snapshots.templates import catalog_of

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from server.webhooks import announcement, document
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Content, Snapshot
-from snapshots.demo import history
 from snapshots.history import Neighbours
 from snapshots.models import Source
+from tests.demo_histories import history
 from tests.model.real import index_of
 from tests.server.cache_pages import HASHES, detail, history_of, page, write_page
 from tests.server.commands import cachelog, fail, succeed

@@ -9,8 +9,8 @@ import pytest
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.runs import Run, RunKind
 from snapshots.catalog.verification import SHARES, verify
-from snapshots.demo import history, write_pages
 from snapshots.texts import counted
+from tests.demo_histories import history, write_pages
 from tests.server.commands import cachelog, succeed
 from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import a_snapshot, day

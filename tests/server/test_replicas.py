@@ -13,7 +13,8 @@ from server import app, watch
 from server.settings import Settings
 from snapshots.catalog import storage
 from snapshots.catalog.catalog import Catalog
-from snapshots.demo import develop_history, history
+from snapshots.demo import develop_history
+from tests.demo_histories import history
 from tests.server.pages.tour import tour
 from tests.server.servers import application, until
 from tests.snapshots.catalog.emulators import Emulator

@@ -20,8 +20,9 @@ from server.feeds import FeedsEndpoint
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
-from snapshots.demo import develop_history, history
+from snapshots.demo import develop_history
 from snapshots.recipes.commits import Commit, Recipes, RecipesOrigin
+from tests.demo_histories import history
 from tests.server.pages.recipes import REPOSITORY, import_recipes
 from tests.snapshots.changes.graphs import node
 from tests.snapshots.factories import a_snapshot, day

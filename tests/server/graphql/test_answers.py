@@ -19,7 +19,7 @@ from server.graphql.execution import Execution
 from server.graphql.requests import RequestBytes
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
-from snapshots.demo import history as demo_history
+from tests.demo_histories import history as demo_history
 
 
 def recording(catalog: Catalog, lanes: Lanes) -> Any:

@@ -11,8 +11,8 @@ from selenium import webdriver
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
-from snapshots.demo import history
 from snapshots.models import Spec
+from tests.demo_histories import history
 from tests.server import npm
 from tests.server.pages.browser import complaints
 from tests.server.pages.page_reader import Serve

@@ -27,7 +27,7 @@ from server.settings import Settings
 from snapshots.catalog import library
 from snapshots.catalog.catalog import Catalog
 from snapshots.changes.explanation import Explanation, explain
-from snapshots.demo import history
+from tests.demo_histories import history
 from tests.schema import questions
 from tests.server.exchanges import scope
 from tests.server.pages.page_reader import Shown, data_of, shown

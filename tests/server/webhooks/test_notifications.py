@@ -12,8 +12,8 @@ from server import webhooks
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.contents import Snapshot
-from snapshots.demo import history, write_pages
 from snapshots.notes.sentences import plain
+from tests.demo_histories import history, write_pages
 from tests.server.cache_pages import history_of
 from tests.server.commands import cachelog, succeed
 from tests.server.servers import PATIENCE, free_port

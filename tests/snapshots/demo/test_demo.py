@@ -10,9 +10,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from snapshots.demo import develop_history, history, write_pages
+from snapshots.demo import develop_history
 from snapshots.errors import InvalidArgument
 from snapshots.sources.reports import Report
+from tests.demo_histories import history, write_pages
 from tests.snapshots.sources.readings import read_pages
 
 
@@ -27,15 +28,14 @@ def test_history_is_stable() -> None:
 
 
 def test_history_of_develop() -> None:
-    """It has the contents of the other history, each under two tags."""
+    """Each week is a revision under two tags, the second a date's or a release's."""
     numbers = {"revisions": 12, "packages": 40, "specs": 200}
     snapshots = list(develop_history(**numbers))
     dated, develop = snapshots[::2], snapshots[1::2]
     assert [replace(snapshot, tag="develop") for snapshot in dated] == develop
-    for snapshot, expected in zip(dated, history(**numbers), strict=True):
-        assert snapshot.content.digest == expected.content.digest
-        assert snapshot.taken_at == expected.taken_at
-        assert snapshot.tag == ("develop-2025-03-23" if snapshot is dated[-1] else expected.tag)
+    tags = [snapshot.tag for snapshot in dated]
+    assert tags[:3] == ["develop-2025-01-05", "develop-2025-01-12", "v0.22.0"]
+    assert tags[-1] == "develop-2025-03-23"
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,9 @@ def test_history_of_develop() -> None:
 )
 def test_invalid_numbers(arguments: dict[str, int], name: str) -> None:
     """The call fails before any revision is generated."""
-    for generate in (history, develop_history):
-        with pytest.raises(InvalidArgument) as caught:
-            generate(**arguments)
-        assert caught.value.name == name
+    with pytest.raises(InvalidArgument) as caught:
+        develop_history(**arguments)
+    assert caught.value.name == name
 
 
 def test_dependencies_exist_and_have_no_cycles() -> None:
