@@ -37,7 +37,6 @@ from snapshots.changes.plans import Plan, StackLock
 from snapshots.changes.twins import Twins
 from snapshots.errors import (
     CachelogError,
-    IncompleteHistory,
     InvalidArgument,
     RevisionNotFound,
     StackNotFound,
@@ -189,8 +188,6 @@ class Context:
         self._answers_by_name: dict[HistoryCall, dict[str, Any]] = {}
         self._calls: set[HistoryCall] = set()
         self._used: set[tuple[Cache[Any, Any], Hashable]] = set()
-        failures = (value.error for value in self.loaded.values() if isinstance(value, Failed))
-        self._has_filled = any(isinstance(error, IncompleteHistory) for error in failures)
 
     def actual_units(self) -> int:
         """Return the units of the values and the shared work of the request so far."""
@@ -342,8 +339,8 @@ class Context:
             return np.zeros(len(self._loaded(self.library.frames, head.content)), np.bool_)
         if len(self.explain(base, head).without_counterpart()):
             self.is_permanent = False  # an earlier revision may still be imported
-        key = self.library.history_queries.earlier_contents(self.history, base, head)
-        return self._loaded(self.library.returned, key).mask
+        key = self.catalog.state, base, head
+        return self._loaded(self.library.returned, key)
 
     def best_covering(self, specs: RequestedSpecs, series: str | None) -> list[RevisionCoverage]:
         """Return the revisions that contain the most of some specs, among those with the newest
@@ -365,8 +362,7 @@ class Context:
     ) -> Value:
         """Return the result of a method of HistoryQueries with positional arguments.
 
-        Raises its errors. A request that has waited in vain for missing changes to be computed does
-        not wait again.
+        Raises its errors.
         """
         call = HistoryCall.of(method, self.changing_history(), *arguments, **none)
         value: Value = self._result(call)
@@ -377,13 +373,7 @@ class Context:
         most = _HISTORIES_EACH * self.budget.limits.max_revisions
         if len(self._calls) > most:
             raise _too_many(f"the history of more than {most} hashes, packages and series")
-        if self._has_filled:
-            return self._answers.compute(call).value
-        try:
-            return self._loaded(self._answers, call).value
-        except IncompleteHistory:
-            self._has_filled = True
-            raise
+        return self._loaded(self._answers, call).value
 
     def of_package(self, name: str) -> CatalogPackage | None:
         """Return a package in all series; None if no revision had it.

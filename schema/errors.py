@@ -32,7 +32,6 @@ _LONG_QUOTE = re.compile(rf"""(['"])([^'"]{{{CLIENT_TEXT // 2}}})[^'"]+\1""")
 _LONG_WORD = re.compile(rf"""([^\s'"]{{{CLIENT_TEXT // 2}}})[^\s'"]+""")
 _LONGEST_LIST = 100
 _ABORTED = "Validation aborted."
-_ASK_AGAIN = ". Try again: each request computes some of them."
 
 
 def shown(
@@ -140,8 +139,6 @@ def _of_domain(
     shown["extensions"] |= {key: _short(value) for key, value in public.extensions().items()}
     if isinstance(original, errors.ConstraintSyntaxError):
         shown["message"] = str(original)  # of two lines
-    elif isinstance(original, errors.IncompleteHistory):
-        shown["message"] = f"{original}{'' if original.hindrance else _ASK_AGAIN}"
     elif public is not original or error.message == str(original):
         # Otherwise GraphQL has added a client's value.
         shown["message"] = bounded(str(public), _OWN_MESSAGE)

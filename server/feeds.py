@@ -258,10 +258,8 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         return response
 
     async def _query(self, call: HistoryCall) -> Any:
-        """Return the result of a history query. Missing data is computed first, in limited time."""
-        is_complete = self.answers.is_complete(call.history)
-        lane = self.lanes.loading if is_complete else self.lanes.explaining
-        return (await lane.run(partial(self.answers.get, call))).value
+        """Return the result of a history query."""
+        return (await self.lanes.loading.run(partial(self.answers.get, call))).value
 
     async def _missing(
         self, reason: str, name: str, names: Callable[[], Iterable[str]]

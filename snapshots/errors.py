@@ -305,37 +305,16 @@ class IncompleteHistory(CachelogError):
 
     - num_missing: The number of pairs of neighbours to which this applies.
     - num_pairs: The number of pairs that the query needs.
-    - hindrance: Why they cannot be computed here, if there is a reason.
-    - series: The series that the query needs; None for all.
-    - causes: Whether it also needs causes.
     """
 
     code = "HISTORY_INCOMPLETE"
 
-    def __init__(
-        self,
-        num_missing: int,
-        num_pairs: int,
-        hindrance: str | None = None,
-        *,
-        series: str | None = None,
-        causes: bool = False,
-    ) -> None:
+    def __init__(self, num_missing: int, num_pairs: int) -> None:
         self.num_missing = num_missing
         self.num_pairs = num_pairs
-        self.hindrance = hindrance
-        self.series = series
-        self.causes = causes
-        because = f" ({hindrance})" if hindrance else ""
         super().__init__(
             f"the history is not complete: {num_missing:,} of {num_pairs:,} pairs of neighbours "
-            f"are not compared{because}; run 'cachelog upkeep'"
-        )
-
-    def because(self, hindrance: str | None) -> "IncompleteHistory":
-        """Return the error with the reason why the changes cannot be computed here."""
-        return IncompleteHistory(
-            self.num_missing, self.num_pairs, hindrance, series=self.series, causes=self.causes
+            "are not compared; run 'cachelog upkeep'"
         )
 
     def extensions(self) -> dict[str, Any]:

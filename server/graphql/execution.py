@@ -22,8 +22,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
-from snapshots.errors import CachelogError, CatalogError
-from snapshots.history import History
+from snapshots.errors import CachelogError
 
 _QUICK_UNITS = 1_000
 """The limit of QUICK requests; requests that cost more wait for their turn in the event loop."""
@@ -179,14 +178,8 @@ class Execution:
         slow = *self._explained, self._library.holes, self._library.twins
         takes_long = missing.cache in slow
         if isinstance(missing.key, HistoryCall):
-            takes_long = _is_large(missing.key) or self._is_incomplete(missing.key.history)
+            takes_long = _is_large(missing.key)
         return self._lanes.explaining if takes_long else self._lanes.loading
-
-    def _is_incomplete(self, history: History) -> bool:
-        try:
-            return not self.history_answers.is_complete(history)
-        except CatalogError:
-            return False  # the query itself fails immediately
 
     async def _in_lane(
         self, lane: Lane, request: GraphQLRequest, context: Context

@@ -235,8 +235,7 @@ class Catalog:
     ) -> dict[Pair, str]:
         """Store the changes of new pairs of neighbours; return the failed pairs with the reasons.
 
-        ``history`` may contain rows that are not published yet. The changes of failed pairs are
-        computed when they are first requested.
+        ``history`` may contain rows that are not published yet. Upkeep compares the failed pairs.
         """
         new = [pair for pair in history.pairs if pair not in pairs_before]
         pair_failures = PairFailures()

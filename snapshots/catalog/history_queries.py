@@ -6,11 +6,8 @@ stored, each query raises IncompleteHistory.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, islice, pairwise, starmap
-from math import inf
-from time import monotonic
+from itertools import chain, islice, pairwise
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -69,53 +66,7 @@ def require_complete(
     """Raise IncompleteHistory if changes, or with ``causes`` their causes, are not stored."""
     if missing := missing_pairs(catalog, history, series, causes=causes):
         num_pairs = len(history.pairs_of(series))
-        raise errors.IncompleteHistory(len(missing), num_pairs, series=series, causes=causes)
-
-
-# -- hashes that returned
-
-# A comparison depends on its two contents only. Which of the added hashes returned depends on all
-# contents before them. Therefore that result is stored separately from the comparison, under the
-# contents that were searched. It changes only if a content is inserted before them.
-
-_BYTES_OF_DIGEST = 130
-
-
-class EarlierContents(msgspec.Struct, frozen=True):
-    """The contents of base and head, and of all revisions before them, oldest first.
-
-    ``is_next`` is whether base follows the last of those. ``is_complete`` is whether the changes of
-    all of them are stored.
-    """
-
-    base: str
-    head: str
-    states: tuple[str, ...]
-    is_next: bool
-    is_complete: bool = False
-
-    @property
-    def pairs(self) -> frozenset[Pair]:
-        """The neighbours whose removed hashes, with those of ``last``, are all earlier hashes."""
-        pairs = starmap(Pair, pairwise((*self.states, self.base) if self.is_next else self.states))
-        return frozenset(pair for pair in pairs if pair.base != pair.head)
-
-    @property
-    def last(self) -> tuple[str, ...]:
-        """The contents to read in addition to ``pairs``: the last one, unless that is base."""
-        return () if self.is_next else self.states[-1:]
-
-
-class ReturnedRows(msgspec.Struct, frozen=True):
-    """A mask of the rows of head that were added, replaced no other spec, and were there before."""
-
-    mask: Mask
-    earlier: EarlierContents
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the result and its key, in bytes."""
-        return self.mask.nbytes + _BYTES_OF_DIGEST * (10 + len(self.earlier.states))
+        raise errors.IncompleteHistory(len(missing), num_pairs)
 
 
 # -- queries
@@ -344,48 +295,39 @@ class HistoryQueries:
             return []
         return spans.holding(histories.values(), history, series)
 
-    def earlier_contents(
-        self, history: History, base: RevisionInfo, head: RevisionInfo
-    ) -> EarlierContents:
-        """Return the contents to search for the hashes that returned from base to head.
+    def find_returned(
+        self,
+        history: History,
+        explanation: Explanation,
+        base: RevisionInfo,
+        head: RevisionInfo,
+        hash_set: Callable[[str], HashSet],
+    ) -> Mask:
+        """Return a mask of the rows of head that replaced no other spec and were there before.
 
-        These are the contents of head's series before base, so that a hash that was added in
-        between and remained has not returned. If base is of another series, or after head, they are
-        the contents before head.
+        The revisions of head's series before base are searched, so that a hash that was added in
+        between and remained has not returned. If base is of another series, or after head, those
+        before head are. None is found unless their changes are stored. ``hash_set`` reads the
+        hashes of a content.
         """
+        frame, rows = explanation.head.frame, explanation.without_counterpart()
+        mask = np.zeros(len(frame), np.bool_)
         revisions, before_base = history.earlier(head), history.earlier(base)
         is_next = series(base.tag) == series(head.tag) and len(before_base) < len(revisions)
         if is_next:
-            revisions = before_base
-        states = tuple(revision.digest for revision in reversed(revisions))
-        earlier = EarlierContents(base.digest, head.digest, states, is_next)
+            revisions = [base, *before_base]
+        digests = [revision.digest for revision in reversed(revisions)]
+        pairs = {Pair(*both) for both in pairwise(digests) if len({*both}) > 1}
         with suppress(errors.CatalogError):
-            is_complete = earlier.pairs <= self._catalog.changes.counts.keys()
-            return msgspec.structs.replace(earlier, is_complete=is_complete)
-        return earlier
-
-    def find_returned(
-        self,
-        explanation: Explanation,
-        earlier: EarlierContents,
-        hash_set: Callable[[str], HashSet],
-    ) -> ReturnedRows:
-        """Search earlier contents for the added specs that replaced no other spec.
-
-        None is found unless their changes are stored. ``hash_set`` reads the hashes of a content.
-        Raises CatalogError if the history or that content cannot be read.
-        """
-        frame, rows = explanation.head.frame, explanation.without_counterpart()
-        hashes = frame.hashes.at_rows(rows)
-        mask = np.zeros(len(frame), np.bool_)
-        if len(rows) and earlier.is_complete:
-            removed = self._catalog.changes.comparisons(earlier.pairs, ["removed_specs"])
-            texts = pa.chunked_array([hashes.texts], pa.string())
-            were_there = growth.were_removed(removed, texts)
-            for digest in earlier.last:
-                were_there |= hash_set(digest).having(hashes)
+            if not (len(rows) and pairs <= self._catalog.changes.counts.keys()):
+                return mask
+            hashes = frame.hashes.at_rows(rows)
+            removed = self._catalog.changes.comparisons(pairs, ["removed_specs"])
+            were_there = growth.were_removed(removed, pa.chunked_array([hashes.texts], pa.string()))
+            if digests and not is_next:  # the others of the last one were removed before
+                were_there |= hash_set(digests[-1]).having(hashes)
             mask[rows[were_there]] = True
-        return ReturnedRows(mask, earlier)
+        return mask
 
 
 def _by_package(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
@@ -408,10 +350,6 @@ def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> 
 
 # -- filling the history
 
-# Pairs are independent of each other, but loading a content takes longer than comparing it.
-# Therefore each worker takes chains of neighbours, and one process writes the results in batches.
-# An interrupt keeps all results, a kill loses at most one batch. The next run continues there.
-
 Progress = Callable[[int, int], None]
 """Called with the number of finished pairs, and the number of all pairs."""
 
@@ -429,14 +367,13 @@ def fill(
     jobs: int | None = None,
     cluster: str | None = None,
     progress: Progress | None = None,
-    ends: float = inf,
 ) -> FillResult:
     """Compute and store the changes of the pairs, in ``jobs`` processes or on a cluster.
 
-    No pair is started after the moment ``ends`` of the monotonic clock.
-
     ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
-    skipped. Raises CatalogError if changes cannot be stored, or a worker was killed.
+    skipped. An interrupt keeps all results, a kill loses at most one batch; another call with the
+    missing pairs continues there. Raises CatalogError if changes cannot be stored, or a worker was
+    killed.
     """
     filled = FillResult()
 
@@ -448,8 +385,6 @@ def fill(
             if progress is not None:
                 progress(filled.num_made + len(filled.failures), len(pairs))
             yield changes
-            if monotonic() > ends:
-                return
 
     reader, location = catalog.reader(), catalog.location
     with changes_of_pairs(reader, location, pairs, filled, jobs=jobs, cluster=cluster) as made:

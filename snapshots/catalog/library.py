@@ -6,7 +6,6 @@ and the others wait. If a cache is full, the least recently used value is evicte
 
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from itertools import islice
@@ -16,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import numpy as np
 import pyarrow as pa
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
 
 from snapshots.arrays import Mask
 from snapshots.catalog import history_queries
@@ -69,6 +68,9 @@ class SharedCache(Generic[Key, Value]):
     ``size_of`` returns the size of a value in bytes. All cached values together take at most
     ``max_bytes``; a value that is larger than that is the only one, and 0 caches none. Failures are
     not cached.
+
+    - get: Returns the value of a key, computed now if it is not cached; raises the errors of
+      ``make``.
     """
 
     def __init__(
@@ -77,13 +79,14 @@ class SharedCache(Generic[Key, Value]):
         max_bytes: int,
         size_of: Callable[[Value], int] = attrgetter("num_bytes"),
     ) -> None:
-        self._make = make
         # Otherwise, a large value would be computed anew for each of its users.
         self._cached: LRUCache[Key, Value] = LRUCache(
-            max_bytes, lambda value: min(size_of(value), max_bytes)
+            max_bytes, lambda value: max(1, min(size_of(value), max_bytes))
         )
-        self._pending: dict[Key, Future[Value]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
+        self.get: Callable[[Key], Value] = cached(
+            self._cached, key=lambda key: key, condition=self._lock
+        )(make)
 
     @property
     def num_cached(self) -> int:
@@ -101,37 +104,10 @@ class SharedCache(Generic[Key, Value]):
             value: Value | None = self._cached.get(key)
             return value
 
-    def get(self, key: Key) -> Value:
-        """Return the value, computed now if it is not cached; raises the errors of ``make``."""
+    def clear(self) -> None:
+        """Drop all cached values."""
         with self._lock:
-            if key in self._cached:
-                return self._cached[key]
-            future = self._pending.get(key)
-            if future is None:
-                mine = self._pending[key] = Future()
-        if future is not None:
-            return future.result()
-        try:
-            value = self._make(key)
-            with self._lock:
-                self._keep(key, value)
-                del self._pending[key]
-        except BaseException as error:
-            mine.set_exception(error)
-            with self._lock:
-                self._pending.pop(key, None)
-            raise
-        mine.set_result(value)
-        return value
-
-    def keep(self, key: Key, value: Value) -> None:
-        """Cache a value that was computed elsewhere."""
-        with self._lock:
-            self._keep(key, value)
-
-    def _keep(self, key: Key, value: Value) -> None:
-        if self._cached.maxsize:
-            self._cached[key] = value
+            self._cached.clear()
 
 
 class Library:
@@ -185,7 +161,9 @@ class Library:
         self.hash_sets = SharedCache[str, HashSet](
             lambda digest: HashSet(catalog.hashes(digest)), HASH_SET_BYTES
         )
-        self.returned = SharedCache(self._find_returned, RETURNED_BYTES)
+        self.returned = SharedCache[tuple[int, RevisionInfo, RevisionInfo], Mask](
+            self._find_returned, RETURNED_BYTES, attrgetter("nbytes")
+        )
 
     def matching(self, side: SideInfo, query: str) -> Mask:
         """Return a mask that selects the rows of a side's frame that match a query.
@@ -299,8 +277,7 @@ class Library:
         """
         if not (is_revision(base) and is_revision(head)):
             return np.zeros(len(self.frames.get(head.content)), np.bool_)
-        earlier = self.history_queries.earlier_contents(self._catalog.history, base, head)
-        return self.returned.get(earlier).mask
+        return self.returned.get((self._catalog.state, base, head))
 
     def package_names(self) -> frozenset[str]:
         """Return the names of all packages in the catalog, read once per generation."""
@@ -346,11 +323,12 @@ class Library:
         (digest,) = digests
         return Suggestions(names_of(self.frames.get(digest), digest))
 
-    def _find_returned(
-        self, earlier: history_queries.EarlierContents
-    ) -> history_queries.ReturnedRows:
-        explanation = self.explanations.get((earlier.base, earlier.head))
-        return self.history_queries.find_returned(explanation, earlier, self.hash_sets.get)
+    def _find_returned(self, key: tuple[int, RevisionInfo, RevisionInfo]) -> Mask:
+        """Return the mask of ``find_returned``, for a state of the catalog and two revisions."""
+        _, base, head = key
+        history, explanation = self._catalog.history, self.explain(base, head)
+        queries, hash_set = self.history_queries, self.hash_sets.get
+        return queries.find_returned(history, explanation, base, head, hash_set)
 
 
 @lru_cache(maxsize=1)

@@ -28,7 +28,7 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
     ``contents`` are the digests that are no longer needed, and ``num_bytes`` is the size of their
     files, which a vacuum deletes. ``not_stored`` has the reasons of new neighbours that could not
-    be compared; their changes are computed when they are requested.
+    be compared; upkeep does so.
     """
 
     revisions: tuple[RevisionInfo, ...]

@@ -1,7 +1,6 @@
 """Execution of requests: short ones in the event loop, long ones in threads."""
 
 import asyncio
-import shutil
 import threading
 from pathlib import Path
 from types import ModuleType
@@ -47,14 +46,6 @@ def execution_of(folder: Path, lanes: Lanes) -> Execution:
 def execution(demo_catalog: Path, lanes: Lanes) -> Execution:
     """Return the execution over the demo catalog."""
     return execution_of(demo_catalog, lanes)
-
-
-@pytest.fixture
-def without_comparisons(demo_catalog: Path, tmp_path: Path) -> Path:
-    """Return a catalog without stored comparisons."""
-    folder = shutil.copytree(demo_catalog, tmp_path / "without_comparisons")
-    shutil.rmtree(folder / "comparisons")
-    return folder
 
 
 class Calls:
@@ -161,25 +152,6 @@ async def test_explanations_are_shared_and_do_not_delay_loading(
     assert all(answer.is_good for answer in answers)
     assert explaining.threads == ["cachelog-explaining"]
     lanes.close()
-
-
-async def test_request_computes_missing_changes_once(
-    lanes: Lanes, without_comparisons: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In any lane; the next request computes more of them."""
-    keeping = Calls(monkeypatch, Catalog, "keep")
-    execution = execution_of(without_comparisons, lanes)
-    monkeypatch.setattr(execution.history_answers, "fill_seconds", 0)
-    light = '{ series(name: "develop-DATE") { growth { numSpecs } } }'
-    heavy = (
-        '{ series(name: "develop-DATE") { growth { revision { id } } package(name: "a") { id } } '
-        f"{' '.join(f'a{n}: allSeries {{ revisions {{ totalCount }} }}' for n in range(40))} }}"
-    )
-    for text in (light, heavy):
-        keeping.arguments.clear()
-        (answer,) = await executed(execution, text)
-        assert codes(answer) == {"HISTORY_INCOMPLETE"}
-        assert [len(changes) for (changes,) in keeping.arguments] == [1]
 
 
 async def test_long_work_is_executed_in_a_thread(

@@ -1,4 +1,4 @@
-"""Results of history queries: cached until the history changes; missing pairs are computed."""
+"""Results of history queries: cached until the history changes."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,16 +8,13 @@ import pytest
 
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache, HistoryCall
-from snapshots.catalog.history_queries import HistoryQueries, missing_pairs
+from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library, names_of_history
 from snapshots.contents import Content
-from snapshots.errors import IncompleteHistory
 from snapshots.frames.suggestions import SuggestionKind
 from snapshots.history import Pair
 from snapshots.models import Spec
-from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import a_snapshot, a_spec, day
-from tests.snapshots.templates import copied
 
 STATES = [
     [a_spec("a", version="1")],
@@ -74,18 +71,9 @@ def whole(template: Path) -> Catalog:
     return catalog
 
 
-@pytest.fixture
-def older(template: Path, tmp_path: Path) -> Catalog:
-    """Return a catalog in an older form, without stored changes."""
-    forget(copied(template, tmp_path), *TABLES)
-    catalog = Catalog(str(tmp_path))
-    catalog.refresh()
-    return catalog
-
-
-def cache_of(catalog: Catalog, **options: Any) -> HistoryCache:
+def cache_of(catalog: Catalog) -> HistoryCache:
     """Return the cache of a catalog."""
-    return HistoryCache(catalog, Library(catalog), **options)
+    return HistoryCache(catalog, Library(catalog))
 
 
 def call(catalog: Catalog, asked: Asked) -> HistoryCall:
@@ -94,23 +82,16 @@ def call(catalog: Catalog, asked: Asked) -> HistoryCall:
     return HistoryCall.of(method, catalog.history, *arguments)
 
 
-def value(cache: HistoryCache, catalog: Catalog, asked: Asked) -> Any:
-    """Return the value of a result."""
-    return cache.get(call(catalog, asked)).value
-
-
 @pytest.mark.parametrize("asked", CALLS, ids=lambda asked: asked[0].__name__)
 def test_results_are_cached(whole: Catalog, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache counts their bytes."""
     cache, cached = cache_of(whole), call(whole, asked)
     assert cache.peek(cached) is None
-    assert cache.is_complete(whole.history)
     result = cache.get(cached)
     assert result.value
     assert cache.num_bytes == result.num_bytes > 0
     monkeypatch.setattr(HistoryQueries, asked[0].__name__, None)
     assert cache.get(cached) is cache.peek(cached) is result
-    assert cache.compute(cached) is result
 
 
 def test_results_are_dropped_with_their_history(catalog: Catalog) -> None:
@@ -127,35 +108,6 @@ def test_results_are_dropped_with_their_history(catalog: Catalog) -> None:
     assert cache.peek(before) is None
     assert len(cache.get(before).value) == 4
     assert cache.peek(after) is not None
-
-
-# -- missing pairs
-
-
-@pytest.mark.parametrize(("asked", "num_missing"), [(OF_HASH, 0), (GROWTH, 1)])
-def test_missing_pairs_are_stored(older: Catalog, asked: Asked, num_missing: int) -> None:
-    """The first query computes those that it needs: of a series only its own."""
-    cache = cache_of(older)
-    assert not cache.is_complete(older.history)
-    with pytest.raises(IncompleteHistory):
-        cache.compute(call(older, asked))
-    assert value(cache, older, asked)
-    missing = missing_pairs(older, older.history)
-    assert len(missing) == num_missing
-    assert cache.is_complete(older.history) == (not missing)
-    reader = Catalog(older.location)
-    assert missing_pairs(reader, reader.require_history()) == missing
-
-
-def test_time_of_a_query_is_limited(older: Catalog) -> None:
-    """Each query computes some pairs; the error states how many are missing."""
-    cache = cache_of(older, fill_seconds=0)
-    for num_missing in (4, 3, 2, 1):
-        with pytest.raises(IncompleteHistory) as caught:
-            cache.get(call(older, OF_HASH))
-        assert (caught.value.num_pairs, caught.value.hindrance) == (5, None)
-        assert caught.value.num_missing == num_missing
-    assert value(cache, older, OF_HASH)
 
 
 def test_suggestions(whole: Catalog) -> None:
