@@ -1,130 +1,94 @@
-"""Lines and bars of charts as SVG paths, which are drawn without a script."""
+"""Charts of a series: points that a script draws, and bars as SVG paths, which need no script."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
 
 import msgspec
+import orjson
+from markupsafe import Markup
 
-MAX_POINTS = 120
-"""Maximum number of points or bars in a chart; more could not be distinguished."""
+Data = Mapping[str, Any]
 
-Point = tuple[int, int]
+LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
+"""The fields that lines show, by the names of their charts."""
+
+_MINUTE, _MEBIBYTE = 60, 1 << 20
 
 
-class Line(msgspec.Struct, frozen=True):
-    """A line in a box of ``width`` and ``height``, with the values that describe it in words.
+def growth_points(points: Sequence[Data]) -> Markup | None:
+    """Return the points of a series' growth as JSON for a script; None if there are fewer than two.
 
-    The scale of ``path`` ranges from the lowest to the highest value; it does not begin at 0, so
-    the area below the line is not filled. The origin of the box is its upper left corner.
+    Times are minutes, each but the first relative to the preceding one, and sizes are MiB.
     """
+    if len(points) < 2:
+        return None
+    columns = {
+        name: [None if (value := point[field]) is None else int(value) for point in points]
+        for name, field in LINES.items()
+    }
+    minutes = [_seconds(point["takenAt"]) // _MINUTE for point in points]
+    numbers = {
+        "taken": [minutes[0], *(after - before for before, after in pairwise(minutes))],
+        **columns,
+        "size": [None if size is None else round(size / _MEBIBYTE) for size in columns["size"]],
+        # In the first revision all specs are new: its bar would make the others invisible.
+        "added": [0, *(point["numSpecsAdded"] for point in points[1:])],
+        "removed": [0, *(point["numSpecsRemoved"] for point in points[1:])],
+    }
+    # These are only numbers, but "<" is escaped in any case: nothing can end the script element.
+    return Markup(orjson.dumps(numbers).decode().replace("<", "\\u003c"))  # noqa: S704
 
-    path: str
-    width: int
-    height: int
-    first: int
-    last: int
-    lowest: int
-    highest: int
+
+WIDTH, HEIGHT = 240, 24
+MAX_BARS = 120
+"""Maximum number of bars in a chart; more could not be distinguished."""
 
 
 class Bars(msgspec.Struct, frozen=True):
-    """Bars that start at the middle of a box: up for additions, and down for removals.
+    """Bars in a box of ``width`` and ``height`` as an SVG path; ``most`` is the largest value."""
 
-    ``most_up`` and ``most_down`` are the largest values.
+    path: str
+    most: int
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def cause_bars(causes: Iterable[Data], points: Sequence[Data]) -> list[Bars | None]:
+    """Return the bars of each cause over time, at the points of a series' growth.
+
+    A bar shows the specs of one revision. An item is None if no spec has the cause as its main one.
     """
-
-    up: str
-    down: str
-    width: int
-    height: int
-    most_up: int
-    most_down: int
-
-
-def line(
-    values: Sequence[int | None], *, width: int, height: int, times: Sequence[int] = ()
-) -> Line | None:
-    """Return the line through values, with gaps for unknown ones.
-
-    The points are spaced in proportion to ``times``, or evenly. Returns None if fewer than two
-    values are known.
-    """
-    numbers = [value for value in values if value is not None]
-    if len(numbers) < 2:
-        return None
-    lowest, highest = min(numbers), max(numbers)
-    across = _x_coordinates(times or range(len(values)), width)
-
-    def point_of(number: int, value: int) -> Point:
-        share = (value - lowest) / (highest - lowest) if highest > lowest else 0.5
-        return across(number), round(1 + (1 - share) * (height - 2))
-
-    path = "".join(_svg_path(run) for run in _runs(values, point_of))
-    return Line(path, width, height, numbers[0], numbers[-1], lowest, highest)
+    times = [_seconds(point["takenAt"]) for point in points]
+    drawings = []
+    for cause in causes:
+        explained = {
+            _seconds(point["revision"]["takenAt"]): point["numSpecs"] for point in cause["points"]
+        }
+        drawings.append(bars([explained.get(time, 0) for time in times], times))
+    return drawings
 
 
-def bars(
-    up: Sequence[int], down: Sequence[int], *, width: int, height: int, times: Sequence[int] = ()
-) -> Bars | None:
-    """Return the bars of additions and removals; None if there are none.
+def bars(values: Sequence[int], times: Sequence[int]) -> Bars | None:
+    """Return the bars of values, spaced in proportion to their times; None if there are none.
 
     If there are too many to be distinguished, each bar shows the maximum of several neighbors.
     """
-    most = max([*up, *down], default=0)
+    most = max(values, default=0)
     if not most:
         return None
-    middle = height // 2
-    across = _x_coordinates(times or range(len(up)), width - 2)
-
-    def drawn(values: Sequence[int], sign: int) -> str:
-        heights = {
-            number: round(values[number] / most * middle) or 1 for number in _largest(values)
-        }
-        return "".join(
-            f"M{across(number)} {middle}v{-sign * height}h2v{sign * height}z"
-            for number, height in heights.items()
-        )
-
-    return Bars(drawn(up, 1), drawn(down, -1), width, height, max(up), max(down))
-
-
-def _x_coordinates(times: Sequence[int], width: int) -> Callable[[int], int]:
-    """Return a function from the number of a point to its x coordinate."""
-    first, span = times[0], (times[-1] - times[0]) or 1
-    return lambda number: round((times[number] - first) / span * width)
-
-
-def _largest(values: Sequence[int]) -> Iterator[int]:
-    """Yield the number of the largest value in each group of neighbors, unless it is 0."""
-    step = -(-len(values) // MAX_POINTS)
+    span = (times[-1] - times[0]) or 1
+    step = -(-len(values) // MAX_BARS)
+    path = []
     for start in range(0, len(values), step):
-        some = range(start, min(start + step, len(values)))
-        largest = max(some, key=values.__getitem__)
+        largest = max(range(start, min(start + step, len(values))), key=values.__getitem__)
         if values[largest]:
-            yield largest
+            x = round((times[largest] - times[0]) / span * (WIDTH - 2))
+            height = round(values[largest] / most * HEIGHT) or 1
+            path.append(f"M{x} {HEIGHT}v-{height}h2v{height}z")
+    return Bars("".join(path), most)
 
 
-def _runs(
-    values: Sequence[int | None], point_of: Callable[[int, int], Point]
-) -> Iterator[list[Point]]:
-    """Yield the coordinates of each run of known values.
-
-    Of too many values, evenly selected ones are used, including the last one.
-    """
-    step = -(-len(values) // MAX_POINTS)
-    points = [*enumerate(values)][(len(values) - 1) % step :: step]
-    for is_known, some in groupby(points, key=lambda point: point[1] is not None):
-        if is_known:
-            yield [point_of(number, value) for number, value in some if value is not None]
-
-
-def _svg_path(points: Sequence[Point]) -> str:
-    """Return a line as an SVG path, in relative coordinates because they are shorter.
-
-    A single point becomes a short dash.
-    """
-    (x, y), *_ = points
-    steps = [(to[0] - start[0], to[1] - start[1]) for start, to in pairwise(points)] or [(1, 0)]
-    return f"M{x} {y}l" + " ".join(
-        f"{right}{'' if down < 0 else ' '}{down}" for right, down in steps
-    )
+def _seconds(moment: str) -> int:
+    return int(datetime.fromisoformat(moment).timestamp())

@@ -6,15 +6,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import pairwise
 from shlex import quote
 from typing import Any
 
 import msgspec
-import orjson
 from markupsafe import Markup, escape
 
-from server.pages.charts import Bars, bars, line
+from server.pages.charts import cause_bars, growth_points
 from snapshots import texts
 from snapshots.changes import package_changes, pairings, reasons, spec_pairs, vocabulary
 from snapshots.changes.causes import CauseName
@@ -108,42 +106,6 @@ def capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_CELL = re.compile(r"<(tr|td|th)\b([^>]*)>")
-_HEAD = re.compile(r"<th\b([^>]*)>(.*?)</th>", re.DOTALL)
-_MARKUP = re.compile(r'<span aria-hidden="true">.*?</span>|<[^>]*>', re.DOTALL)
-_SPAN = re.compile(r' colspan="(\d+)"')
-_LABEL = re.compile(r' aria-label="([^"]*)"')
-_INDENTED = re.compile(r"\n\s+")
-
-
-def with_cell_labels(table: Markup) -> Markup:
-    """Return a table with the heading of its column in each cell, as ``data-label``.
-
-    The labels are shown on narrow screens, where rows are displayed as cards. Row headings get
-    none. The indentation of rows is removed, so that the page does not become longer.
-    """
-    head, end, body = table.partition("</thead>")
-    labels = []
-    for attributes, content in _HEAD.findall(head):
-        label = _LABEL.search(attributes)
-        labels.append(label[1] if label else " ".join(_MARKUP.sub("", content).split()))
-    column = 0
-
-    def cell(match: re.Match[str]) -> str:
-        nonlocal column
-        name, attributes = match.groups()
-        if name == "tr":
-            column = 0
-            return match[0]
-        label = labels[column] if name == "td" and column < len(labels) else ""
-        span = _SPAN.search(attributes)
-        column += int(span[1]) if span else 1
-        return f'<{name}{attributes} data-label="{label}">' if label else match[0]
-
-    rows = _CELL.sub(cell, _INDENTED.sub("\n", body))
-    return Markup(f"{head}{end}{rows}")  # noqa: S704 - of a template
-
-
 class Difference(msgspec.Struct, frozen=True):
     """A fact that differs between two specs, as texts; None if a side lacks it."""
 
@@ -193,73 +155,6 @@ def distinguishing(specs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
             [stack for stack in spec["stacks"] or () if stack != ROOT_STACK] for spec in specs
         ],
     }
-
-
-WIDTH, HEIGHT = 600, 120
-_MINUTE, _MEBIBYTE = 60, 1 << 20
-
-LINES = {"specs": "numSpecs", "packages": "numPackages", "size": "totalSize"}
-"""The fields that lines show, by the names of their charts."""
-
-
-def growth_charts(points: Sequence[Data]) -> dict[str, Any]:
-    """Return the charts of a series' growth; none with fewer than two points.
-
-    ``drawn`` contains them as paths by name, or None if there are no values. ``points`` contains
-    them as JSON for a script: times in minutes, each but the first relative to the preceding one,
-    and sizes in MiB.
-    """
-    if len(points) < 2:
-        return {"drawn": {}, "points": None}
-    columns = {
-        name: [None if (value := point[field]) is None else int(value) for point in points]
-        for name, field in LINES.items()
-    }
-    taken = [_seconds(point["takenAt"]) for point in points]
-    # In the first revision all specs are new: its bar would make the others invisible.
-    added = [0, *(point["numSpecsAdded"] for point in points[1:])]
-    removed = [0, *(point["numSpecsRemoved"] for point in points[1:])]
-    box = {"width": WIDTH, "height": HEIGHT}
-    drawn: dict[str, Any] = {
-        name: line(values, times=taken, **box) for name, values in columns.items()
-    }
-    drawn["changes"] = bars(added, removed, times=taken, **box)
-    minutes = [seconds // _MINUTE for seconds in taken]
-    numbers = {
-        "taken": [minutes[0], *(after - before for before, after in pairwise(minutes))],
-        **columns,
-        "size": [None if size is None else round(size / _MEBIBYTE) for size in columns["size"]],
-        "added": added,
-        "removed": removed,
-    }
-    # These are only numbers, but "<" is escaped in any case: nothing can end the script element.
-    points_json = orjson.dumps(numbers).decode().replace("<", "\\u003c")
-    return {"drawn": drawn, "points": Markup(points_json)}  # noqa: S704
-
-
-def cause_bars(causes: Iterable[Data], points: Sequence[Data]) -> list[Bars | None]:
-    """Return the bars of each cause over time, at the points of a series' growth.
-
-    A bar shows the specs of one revision. An item is None if no spec has the cause as its main one.
-    """
-    taken = [_seconds(point["takenAt"]) for point in points]
-    nothing = [0] * len(taken)
-    drawings = []
-    for cause in causes:
-        explained = {
-            _seconds(point["revision"]["takenAt"]): point["numSpecs"] for point in cause["points"]
-        }
-        values = [explained.get(moment, 0) for moment in taken]
-        drawings.append(bars(values, nothing, times=taken, **_SMALL_BARS) if taken else None)
-    return drawings
-
-
-_SMALL_BARS = {"width": 240, "height": 48}
-"""The box of bars without removals; its lower half is not shown."""
-
-
-def _seconds(moment: str) -> int:
-    return int(datetime.fromisoformat(moment).timestamp())
 
 
 # The last alternative is unambiguous: otherwise, rejecting a long text would take long.
@@ -572,6 +467,7 @@ FILTERS = {
     for function in (
         *(texts.counted, texts.percent, texts.shares, texts.versioned),
         *(texts.short_hash, texts.short_digest, texts.short_version),
+        *(cause_bars, growth_points),
     )
 }
 """The functions that templates call by their names: the public ones of this module, and more."""

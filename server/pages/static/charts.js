@@ -1,4 +1,4 @@
-// Charts to zoom and point at, in place of the drawn ones: everything they show is in the log too.
+// Charts to zoom and point at: everything they show is in the log too.
 "use strict";
 
 const HEIGHT = 200;
@@ -33,6 +33,11 @@ function days(_chart, splits, _axis, _space, step) {
   return splits.map((it) => new Date(it * 1000).toISOString().slice(from, to));
 }
 
+// The width of the labels of an axis in pixels; they are not known at first.
+function widthOf(_chart, labels) {
+  return 14 + 7 * Math.max(...(labels ?? ["0"]).map((it) => it.length));
+}
+
 // What each chart shows: its columns, how its values are written, and how they are drawn.
 function kinds(points, color) {
   // No area: these scales begin near the least value. Those of bars have 0.
@@ -45,7 +50,7 @@ function kinds(points, color) {
     steps,
     text: (at) => (values[at] == null ? "unknown" : shown(values[at])),
     shown,
-    series: [{ stroke: color("--line"), width: 1.5, points: { show: values.length < 60, fill: color("--pico-background-color") } }],
+    series: [{ stroke: color("--bar"), width: 1.5, points: { show: values.length < 60, fill: color("--pico-background-color") } }],
   });
   const bars = uPlot.paths.bars({ size: [0.7, 12], align: 0 });
   const bar = (name) => ({ stroke: color(name), fill: color(name), width: 0, paths: bars, points: { show: false } });
@@ -59,7 +64,7 @@ function kinds(points, color) {
       columns: [points.added, points.removed.map((it) => -it)],
       text: (at) => `+${number.format(points.added[at])} ${MINUS}${number.format(points.removed[at])}`,
       shown: (it) => (it === 0 ? "0" : signed(it)),
-      series: [bar("--up"), bar("--down")],
+      series: [bar("--added"), bar("--removed")],
     },
   };
 }
@@ -82,7 +87,7 @@ function options(figure, kind, points, color) {
     scales: { x: { time: true, range: (_chart, min, max) => [min - beside, max + beside] }, y: { range: kind.range } },
     axes: [
       { ...axis, values: days, space: 70, size: 30 },
-      { ...axis, values: (_chart, splits) => splits.map(kind.shown), size: 76, incrs: kind.steps },
+      { ...axis, values: (_chart, splits) => splits.map(kind.shown), size: widthOf, incrs: kind.steps },
     ],
     series: [{}, ...kind.series],
     hooks: { setCursor: [told], setSelect: [(chart) => chart.select.width > 0 && press(null)] },
@@ -90,15 +95,20 @@ function options(figure, kind, points, color) {
 }
 
 function draw(points) {
-  const style = getComputedStyle(document.documentElement);
-  const color = (name) => style.getPropertyValue(name).trim();
+  // Of a variable with a value for light and one for dark, a canvas needs the one that applies.
+  const probe = document.getElementById("charts");
+  const color = (name) => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
   const every = kinds(points, color);
-  return [...document.querySelectorAll("[data-chart]")].map((figure) => {
+  const drawn = [...document.querySelectorAll("[data-chart]")].map((figure) => {
     const kind = every[figure.dataset.chart];
     const plot = figure.querySelector(".plot");
-    plot.replaceChildren();
     return new uPlot(options(figure, kind, points, color), [points.taken, ...kind.columns], plot);
   });
+  probe.style.color = "";
+  return drawn;
 }
 
 // Which button says what the charts show: none where somebody dragged across one.

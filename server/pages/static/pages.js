@@ -61,10 +61,28 @@ function all(part, selector) {
   return [...(part.matches?.(selector) ? [part] : []), ...part.querySelectorAll(selector)];
 }
 
-// Tables whose columns all fit need no box that scrolls: their heads can stay in sight.
+// Writes the heading of its column into each cell.
+function label(table) {
+  const names = [...table.tHead.rows[0].cells].map((it) => it.ariaLabel ?? it.textContent.replace(/[↑↓]/, "").trim());
+  for (const row of table.tBodies[0].rows) {
+    let column = 0;
+    for (const cell of row.cells) {
+      if (cell.tagName === "TD") cell.dataset.label = names[column];
+      column += cell.colSpan;
+    }
+  }
+}
+
+// Where its columns do not fit, each row of a table is a card. Where they do, its head can stay in sight.
 function fit() {
   for (const box of document.querySelectorAll(".table")) {
-    box.classList.toggle("fits", box.scrollWidth <= box.clientWidth);
+    const table = box.querySelector("table");
+    const canBeCards = !box.matches(".places, :has(.matrix)");
+    box.classList.remove("cards");
+    const isTight = box.scrollWidth > box.clientWidth || (innerWidth < 640 && table.rows[0].cells.length > 3);
+    box.classList.toggle("cards", isTight && canBeCards);
+    box.classList.toggle("fits", !isTight);
+    if (isTight && canBeCards) label(table);
   }
 }
 
@@ -242,4 +260,5 @@ document.body.append(told);
 dress(document);
 document.addEventListener("htmx:load", (event) => dress(event.detail.elt));
 document.addEventListener("keydown", toSearch);
+document.addEventListener("toggle", fit, true);
 addEventListener("resize", fit);

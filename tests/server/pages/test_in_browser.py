@@ -84,7 +84,7 @@ def test_pages_are_accessible(browser: webdriver.Chrome, pages: dict[str, str], 
         if name in BY_KEYBOARD:
             faults[f"{name} by keyboard"] = _passed_over(browser)
         seen_as(browser, "dark", NARROW)
-        assert sideways(browser) == 0, name
+        wait_for(browser, lambda: sideways(browser) == 0)
         if name in CARDS:
             assert _faulty_cards(browser) == [], name
         if is_for_looks:
@@ -131,7 +131,7 @@ def _passed_over(browser: webdriver.Chrome) -> list[str]:
 _CARDS = """
 return [...document.querySelectorAll(".table:not(.places, :has(.matrix))")].flatMap((it) => [
   ...(it.scrollWidth - it.clientWidth > 1 ? ["off the screen"] : []),  // 1 is rounded
-  ...[...it.querySelectorAll("table:not(.log) td:not([data-label], :empty)")]
+  ...[...it.querySelectorAll(".cards td:not([data-label], :empty)")]
     .map((cell) => cell.outerHTML),
 ])
 """
@@ -227,7 +227,7 @@ def test_charts_show_the_value_at_the_pointer(
     wide = width()
     seen_as(browser, "dark", NARROW)
     wait_for(browser, lambda: width() < wide)
-    assert sideways(browser) == 0
+    wait_for(browser, lambda: sideways(browser) == 0)
 
 
 def _height(browser: webdriver.Chrome) -> int:

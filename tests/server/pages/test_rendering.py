@@ -1,21 +1,17 @@
 """Rendering: filters of templates, charts without a script, and the files that pages load."""
 
-import re
-from functools import partial
 from typing import Any
 
 import pytest
-from markupsafe import Markup
 
 from server.pages import filters
-from server.pages.charts import bars, line
+from server.pages.charts import MAX_BARS, bars
 from server.pages.filters import (
     Difference,
     differences,
     number,
     package_kind,
     size_delta,
-    with_cell_labels,
     words,
 )
 from server.pages.renderer import with_visible_characters
@@ -128,82 +124,33 @@ def test_invisible_characters_are_escaped(text: object, shown: object) -> None:
     assert with_visible_characters(text) == shown
 
 
-def test_cells_have_labels() -> None:
-    """Those of their column headers, except of row headers."""
-    table = Markup(
-        '<thead><tr><th scope="col">Spec</th><th scope="col"><a href="?">Size '
-        '<span aria-hidden="true">\u2193</span></a></th><th scope="col" aria-label="Changes">+ '
-        '\u2212</th><th></th></tr></thead>\n<tbody>\n  <tr>\n    <th scope="row">a</th>\n'
-        '    <td class="number">1</td><td>2</td><td>3</td></tr>\n'
-        '  <tr><th>b</th><td colspan="2">4</td><td>5</td></tr>\n</tbody>'
-    )
-    head, _, body = with_cell_labels(table).partition("</thead>")
-    assert head == table.partition("</thead>")[0]
-    assert body == (
-        '\n<tbody>\n<tr>\n<th scope="row">a</th>\n<td class="number" data-label="Size">1</td>'
-        '<td data-label="Changes">2</td><td>3</td></tr>\n'
-        '<tr><th>b</th><td colspan="2" data-label="Size">4</td><td>5</td></tr>\n</tbody>'
-    )
-
-
 # -- charts
 
 
-line_in_a_box = partial(line, width=100, height=50)
-
-
-def points_of(path: str) -> list[list[tuple[int, int]]]:
-    """Return the points of each piece of a path."""
-    pieces: list[list[tuple[int, int]]] = []
-    for letter, numbers in re.findall(r"([Ml])([-\d ]+)", path):
-        flat = [int(number) for number in re.findall(r"-?\d+", numbers)]
-        pairs = list(zip(flat[::2], flat[1::2], strict=True))
-        if letter == "M":
-            pieces.append(pairs)
-        else:
-            for right, down in pairs:
-                x, y = pieces[-1][-1]
-                pieces[-1].append((x + right, y + down))
-    return pieces
-
-
 @pytest.mark.parametrize(
-    ("values", "times", "expected"),
+    ("values", "times", "path"),
     [
-        ([1, 2, 3], (), [[(0, 49), (50, 25), (100, 1)]]),
-        ([3, 1], (), [[(0, 1), (100, 49)]]),
-        ([5, 5], (), [[(0, 25), (100, 25)]]),
-        ([0, 10, 0], (0, 10, 100), [[(0, 49), (10, 1), (100, 49)]]),
-        ([1, 2, None, 2, 1], (), [[(0, 49), (25, 1)], [(75, 1), (100, 49)]]),
-        ([1, None, 2], (), [[(0, 49), (1, 49)], [(100, 1), (101, 1)]]),
-        ([None, 1, 2], (), [[(50, 49), (100, 1)]]),
-        ([1, 2], (7, 7), [[(0, 49), (0, 1)]]),
+        ([10, 0, 5], [0, 5, 10], "M0 24v-24h2v24zM238 24v-12h2v12z"),
+        ([10_000, 1], [0, 1], "M0 24v-24h2v24zM238 24v-1h2v1z"),
+        ([1, 4, 2], [0, 1, 4], "M0 24v-6h2v6zM60 24v-24h2v24zM238 24v-12h2v12z"),
+        ([3], [7], "M0 24v-24h2v24z"),
     ],
+    ids=["no bar for zero", "small values", "in proportion to time", "one value"],
 )
-def test_lines(
-    values: list[int | None], times: tuple[int, ...], expected: list[list[tuple[int, int]]]
-) -> None:
-    """From left to right, the largest value at the top, with gaps for unknown values."""
-    drawn = line_in_a_box(values, times=times)
+def test_bars(values: list[int], times: list[int], path: str) -> None:
+    """From left to right, the largest value as high as the box."""
+    drawn = bars(values, times)
     assert drawn
-    assert points_of(drawn.path) == expected
+    assert (drawn.path, drawn.most) == (path, max(values))
 
 
-@pytest.mark.parametrize(
-    ("up", "down", "expected"),
-    [
-        (
-            [10, 0, 5],
-            [0, 5, 5],
-            ("M0 25v-25h2v25zM100 25v-12h2v12z", "M50 25v12h2v-12zM100 25v12h2v-12z", 10, 5),
-        ),
-        ([10_000, 1], [0, 0], ("M0 25v-25h2v25zM100 25v-1h2v1z", "", 10_000, 0)),
-        ([], [], None),
-        ([0, 0], [0, 0], None),
-    ],
-    ids=["on the axis", "small values", "no bars", "no changes"],
-)
-def test_bars(up: list[int], down: list[int], expected: tuple[str, str, int, int] | None) -> None:
-    """Increases above the axis and decreases below it, by one scale; no bar for zero."""
-    drawn = bars(up, down, width=102, height=50)
-    assert (drawn and (drawn.up, drawn.down, drawn.most_up, drawn.most_down)) == expected
+def test_bars_of_nothing() -> None:
+    """There are none for no values, and for zeros."""
+    assert bars([], []) is bars([0, 0], [1, 2]) is None
+
+
+def test_many_bars_are_joined() -> None:
+    """Neighbors share the bar of the largest of them."""
+    drawn = bars([1, 2] * MAX_BARS, range(2 * MAX_BARS))
+    assert drawn
+    assert drawn.path.count("v-24h2") == MAX_BARS

@@ -92,7 +92,7 @@ def test_hash_in_a_search(text: str, digest: str | None) -> None:
 def test_hash_leads_to_its_history(client: httpx.Client) -> None:
     """In any revision."""
     page = search(client, q=f"/{hash_of('nowhere')}")
-    assert page.links(".hint a").popitem()[1].endswith(f"/hash/{hash_of('nowhere')}")
+    assert page.links("p.none a").popitem()[1].endswith(f"/hash/{hash_of('nowhere')}")
 
 
 # -- where each input leads
