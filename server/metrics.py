@@ -34,7 +34,6 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from snapshots.catalog.runs import Regular
 from snapshots.history import History
-from snapshots.program import cachelog_version
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that names the folder of several processes; prometheus-client reads it, too."""
@@ -43,7 +42,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """Upper bounds of the histogram's buckets, in seconds; one more bucket is unbounded."""
 
 MAX_LABELS = 50
-"""Maximum number of values of a label from clients or errors; others count as ``other``."""
+"""Maximum number of operations, which clients name; others count as ``other``."""
 
 OTHER = "other"
 _MAX_LABEL_LENGTH = 100
@@ -52,20 +51,15 @@ _MEASURE_SECONDS = 1.0
 REGISTRY = CollectorRegistry()
 """The metrics of this process, which all its applications share."""
 
+_Counter = partial(Counter, registry=REGISTRY)
 _Sum = partial(Gauge, multiprocess_mode="livesum", registry=REGISTRY)
 _Largest = partial(Gauge, multiprocess_mode="livemax", registry=REGISTRY)
 
-REQUESTS = Counter(
-    "cachelog_requests",
-    "Requests that were answered, by HTTP status.",
-    ["status"],
-    registry=REGISTRY,
-)
-REFUSED = Counter(
+REQUESTS = _Counter("cachelog_requests", "Requests that were answered, by HTTP status.", ["status"])
+REFUSED = _Counter(
     "cachelog_refused",
     "Requests that were answered with an error, by the code of the first.",
     ["code"],
-    registry=REGISTRY,
 )
 SECONDS = Histogram(
     "cachelog_request_seconds",
@@ -75,25 +69,18 @@ SECONDS = Histogram(
     buckets=BUCKETS,
     registry=REGISTRY,
 )
-ANSWER_BYTES = Counter("cachelog_answer_bytes", "Bytes of answers' bodies.", registry=REGISTRY)
-CACHE_HITS = Counter(
-    "cachelog_response_cache_hits", "Responses sent from the cache.", registry=REGISTRY
-)
-FALLBACKS = Counter(
+CACHE_HITS = _Counter("cachelog_response_cache_hits", "Responses sent from the cache.")
+FALLBACKS = _Counter(
     "cachelog_fallbacks",
     "Operations that were not compiled, so that graphql-core executed them, by reason.",
     ["reason"],
-    registry=REGISTRY,
 )
 for _reason in Fallback:
     FALLBACKS.labels(_reason.value)  # shown before it first occurs
 CACHE_BYTES = _Sum("cachelog_cache_bytes", "Bytes that are kept in memory, by cache.", ["cache"])
-FRAMES = _Sum("cachelog_frames", "Revisions that are kept in memory.")
 REFRESH_AGE = _Largest(
     "cachelog_refresh_age_seconds", "Time since a process last read the list of revisions."
 )
-PROCESSES = _Sum("cachelog_processes", "Processes that serve.")
-MEMORY = _Sum("cachelog_resident_memory_bytes", "Memory of all processes that serve.")
 DESCRIPTORS = _Largest(
     "cachelog_open_descriptors", "Files and connections that one process has open."
 )
@@ -102,16 +89,15 @@ MAX_DESCRIPTORS = _Largest(
 )
 
 _operations: set[str] = set()
-_codes: set[str] = set()
 
 
-def _bounded(label: str, labels: set[str]) -> str:
-    """Return a label, or ``other`` if it is too long, or new and one too many."""
-    if label not in labels:
-        if len(labels) >= MAX_LABELS or len(label) > _MAX_LABEL_LENGTH:
+def _bounded(operation: str) -> str:
+    """Return an operation, or ``other`` if it is too long, or new and one too many."""
+    if operation not in _operations:
+        if len(_operations) >= MAX_LABELS or len(operation) > _MAX_LABEL_LENGTH:
             return OTHER
-        labels.add(label)
-    return label
+        _operations.add(operation)
+    return operation
 
 
 _count_of, _times_of = cache(REQUESTS.labels), cache(SECONDS.labels)
@@ -121,24 +107,13 @@ _count_of, _times_of = cache(REQUESTS.labels), cache(SECONDS.labels)
 def note(exchange: Exchange) -> None:
     """Count an exchange."""
     _count_of(exchange.status).inc()
-    ANSWER_BYTES.inc(exchange.num_bytes)
     if exchange.code is not None:
-        REFUSED.labels(_bounded(exchange.code, _codes)).inc()
-    operation = _bounded(exchange.operation or OTHER, _operations)
-    _times_of(operation).observe(exchange.seconds)
+        REFUSED.labels(exchange.code).inc()
+    _times_of(_bounded(exchange.operation or OTHER)).observe(exchange.seconds)
 
 
-_OF_LIBRARY = (
-    "frames",
-    "dependencies",
-    "comparisons",
-    "explanations",
-    "returned",
-    "holes",
-    "twins",
-    "names",
-)
-"""The caches of the library, by their attributes, which are also their labels."""
+_OF_LIBRARY = "frames", "dependencies", "comparisons", "explanations"
+"""The caches of the library that settings limit, by their attributes, which are their labels."""
 
 
 class Metrics(msgspec.Struct, frozen=True, eq=False):
@@ -177,19 +152,11 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
         for reason, number in self.execution.api.pop_fallbacks().items():
             FALLBACKS.labels(reason.value).inc(number)
         caches: dict[str, Any] = {name: getattr(self.library, name) for name in _OF_LIBRARY}
-        caches |= {
-            "responses": responses,
-            "histories": self.execution.history_answers,
-            "rows": self.execution.api.rows,
-        }
+        caches["responses"] = responses
         for name, kept in caches.items():
             CACHE_BYTES.labels(name).set(kept.num_bytes)
-        FRAMES.set(self.library.frames.num_cached)
         REFRESH_AGE.set(self.watch.age)
-        PROCESSES.set(1)
         with suppress(OSError):  # if the system reports them
-            pages = Path("/proc/self/statm").read_text("ascii").split()[1]
-            MEMORY.set(int(pages) * resource.getpagesize())
             DESCRIPTORS.set(len(os.listdir("/proc/self/fd")))  # noqa: PTH208
         most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         MAX_DESCRIPTORS.set(float("inf") if most < 0 else most)
@@ -206,16 +173,13 @@ class Metrics(msgspec.Struct, frozen=True, eq=False):
         all_of_them = MultiProcessCollector(None) if os.environ.get(FOLDER) else REGISTRY
         yield from all_of_them.collect()
         catalog = self.watch.catalog
-        yield from of_catalog(catalog.history)
+        yield of_series(catalog.history)
         yield from of_disk(catalog)
         yield from of_runs(self.watch.runs)
 
 
-def of_catalog(history: History) -> Iterator[Metric]:
-    """Yield the metrics of a catalog, which are the same in all processes."""
-    yield GaugeMetricFamily(
-        "cachelog_revisions", "Revisions in the catalog.", len(history.revisions)
-    )
+def of_series(history: History) -> Metric:
+    """Return when the newest revision of each series was taken."""
     newest = GaugeMetricFamily(
         "cachelog_newest_revision_timestamp_seconds",
         "When the newest revision of a series was taken, in seconds since 1970, for the series "
@@ -225,12 +189,7 @@ def of_catalog(history: History) -> Iterator[Metric]:
     times = {name: history.of_series(name)[0].taken_at for name in history.series_names}
     for name in nlargest(MAX_LABELS, times, key=times.__getitem__):
         newest.add_metric([name], times[name].timestamp())
-    yield newest
-    build = GaugeMetricFamily(
-        "cachelog_build_info", "Always 1; the label is the version.", labels=["version"]
-    )
-    build.add_metric([cachelog_version()], 1)
-    yield build
+    return newest
 
 
 def of_runs(runs: Iterable[Regular]) -> Iterator[Metric]:
@@ -257,17 +216,14 @@ def of_runs(runs: Iterable[Regular]) -> Iterator[Metric]:
 
 
 def of_disk(catalog: Catalog) -> Iterator[Metric]:
-    """Yield the size of a catalog in a folder, that of its disk, and how much of it is free.
+    """Yield the size of the disk of a catalog in a folder, and how much of it is free.
 
-    In object storage, to list all files would take many requests, and nothing gets full.
+    Object storage never gets full.
     """
     if not catalog.storage.location.is_folder:
         return
     with suppress(OSError):
         disk = shutil.disk_usage(catalog.location)
-        yield GaugeMetricFamily(
-            "cachelog_catalog_bytes", "Size of the catalog's data files.", catalog.num_bytes()
-        )
         yield GaugeMetricFamily("cachelog_disk_bytes", "Size of the catalog's disk.", disk.total)
         yield GaugeMetricFamily(
             "cachelog_free_bytes", "Bytes that are free on the catalog's disk.", disk.free

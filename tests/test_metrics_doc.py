@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from server.metrics import REGISTRY, of_catalog, of_disk, of_runs
+from server.metrics import REGISTRY, of_disk, of_runs, of_series
 from snapshots.catalog.catalog import Catalog
 from snapshots.history import History
 from tests.test_docs import DOCUMENTS
@@ -22,7 +22,7 @@ FAMILIES = {
     family.name: family.type
     for family in (
         *REGISTRY.collect(),
-        *of_catalog(History()),
+        of_series(History()),
         *of_runs([]),
         *of_disk(Catalog(".")),
     )

@@ -12,11 +12,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain
 
 from server.asgi.exchanges import Exchange
-from server.metrics import MAX_LABELS, REFUSED, SECONDS, note, of_runs
+from server.metrics import MAX_LABELS, SECONDS, note, of_runs
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.runs import Regular, Run, RunKind, RunResult
-from snapshots.program import cachelog_version
 from tests.server.servers import Server, application, serving, until
 from tests.test_metrics_doc import METRICS
 
@@ -69,19 +68,13 @@ def test_requests_are_counted(demo_catalog: Path) -> None:
     assert counted["cachelog_fallbacks_total", "introspection"] == 1
     assert values["cachelog_cache_bytes", "responses"] > 0
     assert values["cachelog_cache_bytes", "frames"] > 0
-    assert values["cachelog_cache_bytes", "rows"] > 0
-    assert (values["cachelog_frames", ""], values["cachelog_revisions", ""]) == (1, 5)
     assert 0 <= values["cachelog_refresh_age_seconds", ""] < 60
     history = Catalog(str(demo_catalog)).require_history()
     for name in history.series_names:
         newest = max(revision.taken_at for revision in history.of_series(name)).timestamp()
         assert values["cachelog_newest_revision_timestamp_seconds", name] == newest
-    assert values["cachelog_build_info", cachelog_version()] == 1
-    assert values["cachelog_resident_memory_bytes", ""] > 10 << 20
     open_now, most = (values[f"cachelog_{kind}_descriptors", ""] for kind in ("open", "max"))
     assert 3 < open_now < most
-    assert values["cachelog_processes", ""] == 1
-    assert values["cachelog_answer_bytes_total", ""] > 100
 
 
 def test_both_formats_have_all_metrics(demo_server: Server) -> None:
@@ -119,15 +112,14 @@ def exchange(**facts: object) -> Exchange:
 def test_number_of_labels_is_limited() -> None:
     """Clients choose names: the first ones are separate, others and long ones share a label."""
     for number in range(1_000):
-        note(exchange(operation=f"Name{number}", code=f"CODE_{number}"))
+        note(exchange(operation=f"Name{number}"))
     note(exchange(operation="x" * 1_000))
-    for metric, of_samples in ((SECONDS, "_count"), (REFUSED, "_total")):
-        (family,) = metric.collect()
-        samples = [sample for sample in family.samples if sample.name.endswith(of_samples)]
-        labels = {label for sample in samples for label in sample.labels.values()}
-        assert len(labels) <= MAX_LABELS + 1
-        assert not any(len(label) > 100 for label in labels)
-        assert sum(sample.value for sample in samples) >= 1_000
+    (family,) = SECONDS.collect()
+    samples = [sample for sample in family.samples if sample.name.endswith("_count")]
+    labels = {label for sample in samples for label in sample.labels.values()}
+    assert len(labels) <= MAX_LABELS + 1
+    assert not any(len(label) > 100 for label in labels)
+    assert sum(sample.value for sample in samples) >= 1_000
 
 
 def test_processes_share_a_folder(
@@ -145,11 +137,11 @@ def test_processes_share_a_folder(
                 f"{two.url}/graphql",
                 params={"query": "query Tags { tags { name } }", "operationName": "Tags"},
             )
-            until(lambda: numbers_of(client)["cachelog_processes", ""] == 2, "both are counted")
+            cached = "cachelog_cache_bytes", "responses"
+            alone_cached = numbers_of(client)[cached]
+            until(lambda: numbers_of(client)[cached] > alone_cached, "both are counted")
             both = numbers_of(client)
         alone = numbers_of(client)
     assert both["cachelog_request_seconds_count", "Tags"] == 2
     assert alone["cachelog_request_seconds_count", "Tags"] == 2
-    assert (both["cachelog_revisions", ""], alone["cachelog_processes", ""]) == (5, 1)
-    assert alone["cachelog_resident_memory_bytes", ""] < both["cachelog_resident_memory_bytes", ""]
-    assert alone["cachelog_build_info", cachelog_version()] == 1
+    assert alone[cached] < both[cached]
