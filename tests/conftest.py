@@ -10,10 +10,10 @@ from unittest import mock
 import pytest
 from hypothesis import settings
 
-from snapshots.catalog.catalog import Catalog
 from tests.demo_histories import history
 from tests.schema.worlds import World, demo_world
 from tests.snapshots.catalog.emulators import Emulator
+from tests.snapshots.templates import catalog_of, made_once
 
 # Tests start hundreds of processes. Without bytecode, each of them compiles all modules again, and
 # each worker rewrites the assertions of all tests.
@@ -64,9 +64,8 @@ def unsynced() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def demo_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog with a small synthetic history; tests only read it."""
-    folder = tmp_path_factory.mktemp("demo")
-    Catalog(str(folder)).publish(list(history(revisions=5, packages=40, specs=400)))
-    return folder
+    snapshots = history(revisions=5, packages=40, specs=400)
+    return made_once(tmp_path_factory, "demo", lambda folder: catalog_of(folder, *snapshots))
 
 
 @pytest.fixture(scope="session")

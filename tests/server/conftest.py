@@ -14,10 +14,11 @@ from snapshots.demo import develop_history
 from tests import real_data
 from tests.server import npm
 from tests.server.browsers import chromium_in, fresh_profile
-from tests.server.commands import cachelog
+from tests.server.commands import succeed
 from tests.server.pages.browser import complaints, seen_as
 from tests.server.pages.recipes import import_recipes
 from tests.server.servers import Server, application, serving
+from tests.snapshots.templates import made_once
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "clients"
@@ -48,11 +49,13 @@ def client(demo_server: Server) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="session")
 def history_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of five weeks of develop with commits of recipes; tests only read it."""
-    folder = tmp_path_factory.mktemp("history")
-    catalog = Catalog(str(folder))
-    catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
-    import_recipes(catalog, sorted(catalog.package_names())[::2])
-    return folder
+
+    def make(folder: Path) -> None:
+        catalog = Catalog(str(folder))
+        catalog.publish(list(develop_history(revisions=5, packages=24, specs=150)))
+        import_recipes(catalog, sorted(catalog.package_names())[::2])
+
+    return made_once(tmp_path_factory, "history", make)
 
 
 @pytest.fixture(scope="session")
@@ -65,21 +68,26 @@ def history_client(history_catalog: Path) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="session")
 def e4s_week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a catalog of two real revisions of the stack e4s, without recipes, to read only."""
-    catalog = tmp_path_factory.mktemp("e4s")
-    for date in ("2026-06-20", "2026-06-27"):
-        index = real_data.folder() / "spack-history" / date / "e4s/index.json"
-        result = cachelog("import", index, "--tag", f"develop-{date}", catalog=catalog)
-        assert result.code == 0, result.err
-    return catalog
+
+    def make(catalog: Path) -> None:
+        for date in ("2026-06-20", "2026-06-27"):
+            index = real_data.folder() / "spack-history" / date / "e4s/index.json"
+            succeed("import", index, "--tag", f"develop-{date}", catalog=catalog)
+
+    return made_once(tmp_path_factory, "e4s", make)
 
 
 @pytest.fixture(scope="session")
 def typescript_client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of clients/typescript, built as npm publishes it."""
-    package = npm.installed(CLIENTS / "typescript", tmp_path_factory.mktemp("client"))
-    npm.run(package, "build.mjs", ROOT / "schema/schema.graphql", CLIENTS / "documents")
-    npm.run(package, "node_modules/typescript/bin/tsc")
-    return package
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        package = npm.installed(CLIENTS / "typescript", folder)
+        npm.run(package, "build.mjs", ROOT / "schema/schema.graphql", CLIENTS / "documents")
+        npm.run(package, "node_modules/typescript/bin/tsc")
+
+    return made_once(tmp_path_factory, "client", make) / "typescript"
 
 
 @pytest.fixture

@@ -12,6 +12,10 @@ from types import ModuleType
 import httpx
 import pytest
 
+from tests.snapshots.templates import made_once
+
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "clients" / "python"
 README = (PACKAGE / "README.md").read_text("utf-8")
@@ -36,16 +40,19 @@ reveal_type(compared)
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the contents of a wheel that is built from a checkout."""
-    checkout, folder = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("installed")
+    checkout = tmp_path_factory.mktemp("checkout")
     shutil.copytree(PACKAGE, checkout / "clients/python")
     shutil.copytree(ROOT / "clients/documents", checkout / "clients/documents")
     (checkout / "schema").mkdir()
     shutil.copy(ROOT / "schema/schema.graphql", checkout / "schema")
-    command = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", str(folder / "dist")]
-    subprocess.run(command, cwd=checkout / "clients/python", check=True, capture_output=True)
-    (wheel,) = (folder / "dist").glob("*.whl")
-    shutil.unpack_archive(wheel, folder, "zip")
-    return folder
+
+    def make(folder: Path) -> None:
+        command = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", folder / "dist"]
+        subprocess.run(command, cwd=checkout / "clients/python", check=True, capture_output=True)
+        (wheel,) = (folder / "dist").glob("*.whl")
+        shutil.unpack_archive(wheel, folder, "zip")
+
+    return made_once(tmp_path_factory, "python-client", make)
 
 
 @pytest.fixture
@@ -137,7 +144,6 @@ def test_request_is_repeated_when_the_server_says(client: ModuleType) -> None:
     assert waits == ["0"]
 
 
-@pytest.mark.long
 def test_documents_of_users_become_a_client(new_server_url: str, tmp_path: Path) -> None:
     """The configuration of the README generates one in a new project, with fragments."""
     (tmp_path / "queries").mkdir()
@@ -152,7 +158,6 @@ def test_documents_of_users_become_a_client(new_server_url: str, tmp_path: Path)
     assert "num_specs=" in result.stdout
 
 
-@pytest.mark.long
 def test_types_are_checked(built: Path, tmp_path: Path) -> None:
     """Those of the package and the example are valid; type errors are reported."""
     (tmp_path / "example.py").write_text(EXAMPLE)

@@ -10,6 +10,8 @@ import pytest
 from tests.expensive import IS_QUICK
 from tests.server import npm
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT / "clients" / "documents"
 PACKAGE = ROOT / "clients" / "typescript"
@@ -210,7 +212,6 @@ def test_documents_and_unchanged_responses_are_sent_once(
     assert output["busy"] == [503, {"revision": None}, 3600]  # too long to wait for
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_documents_of_users_are_typed(
     mode: str, typescript_client: Path, new_server_url: str, tmp_path: Path
