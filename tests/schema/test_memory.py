@@ -6,18 +6,23 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import orjson
 import pytest
 from graphql import DocumentNode
 
 from schema import api
 from schema.api import API
 from schema.documents.documents import Documents
+from schema.fields.cost import Sizes
 from schema.limits import Limits
 from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 
 SCHEMA = api.graphql_schema
+
+
+FIELDS = ("name", "version", "compiler", "operatingSystem", "target", "variants", "stackNames")
 
 
 def fields(names: Iterable[str]) -> str:
@@ -43,6 +48,22 @@ def growth(send: Callable[[int], object], times: int) -> int:
     return after - before
 
 
+def test_aliases_are_not_retained(world: World) -> None:
+    """Aliases of 28,000 characters take memory only while their query is executed."""
+    limits = Limits(max_document_bytes=10**6, max_name_length=10**5, max_answer_bytes=10**9)
+    api = API(limits, document_bytes=0)
+
+    def send(number: int) -> None:
+        names = [f"a{number}x{place}{'x' * 28_000}" for place in range(len(FIELDS))]
+        fields = " ".join(f"{name}: {field}" for name, field in zip(names, FIELDS, strict=True))
+        query = f"{{ revision {{ specs(first: 50) {{ nodes {{ {fields} hash }} }} }} }}"
+        answer = api.execute(query, context=world.context())
+        assert not answer.errors
+        assert len(orjson.dumps(answer.body())) > 5 * 10**6
+
+    assert growth(send, 2) < 2 * 10**5  # Python's own strings of names grow a little
+
+
 KINDS: dict[str, Callable[[int], str]] = {
     "long": lambda number: f'{{ revision(ref: "{number}{"x" * 30_000}") {{ tagName }} }}',
     "many fields": lambda number: fields(f"a{number}x{n}: __typename" for n in range(150)),
@@ -58,6 +79,20 @@ def test_cached_documents_are_bounded(make: Callable[[int], str]) -> None:
     documents = Documents(SCHEMA, Limits(), max_bytes=most)
     assert growth(lambda number: documents.get(make(number)), most // 50_000) < most * 1.1
     assert documents.get(make(1)).num_bytes < most
+
+
+def test_estimates_are_cached_by_sizes() -> None:
+    """Without the texts of variables, and without undeclared ones."""
+    text = """query($n: Int, $filter: SpecFilter) {
+      revision { specs(first: $n, filter: $filter) { nodes { hash } } }
+    }"""
+    document = Documents(SCHEMA, Limits()).get(text)
+
+    def send(number: int) -> None:
+        variables = {"n": 5, "filter": {"packages": ["x" * 90_000]}, f"more{number}": "x" * 90_000}
+        assert document.estimate(SCHEMA, None, variables, Sizes()).units > 100
+
+    assert growth(send, 20) < 10_000
 
 
 def missing_specs(number: int) -> list[dict[str, str]]:

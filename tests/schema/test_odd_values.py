@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from unittest.mock import Mock
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +105,14 @@ def test_invalid_variables_are_client_errors(world: World, text: str, value: Any
     assert codes(world.ask(text, v=value)) <= CLIENT_CODES
 
 
+def test_excessive_depth_is_refused(world: World) -> None:
+    """A variable of 100,000 nested lists."""
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert codes(world.ask(BY_IDS, ids=deep)) == {"LIMIT_EXCEEDED"}
+
+
 LITERALS = (
     "9" * 5_000,
     "-1e400",
@@ -131,6 +140,16 @@ LITERALS = (
 def test_invalid_literals_are_client_errors(world: World, place: str, literal: str) -> None:
     """As of variables."""
     assert codes(world.ask("{ " + place % literal + " }")) <= CLIENT_CODES
+
+
+@pytest.mark.parametrize(
+    "text", ['{ tag(name: "\ud800") { name } }', "{ a\ud800 }", "\ud800", "#\ud800"]
+)
+def test_document_with_surrogates_is_a_client_error(world: World, text: str) -> None:
+    """Surrogates cannot be encoded, so the response has none."""
+    response = world.ask(text)
+    assert codes(response) <= CLIENT_CODES
+    orjson.dumps(response)
 
 
 BY_IDS = "query($ids: [ID!]!) { nodes(ids: $ids) { id } }"
@@ -224,6 +243,17 @@ def test_values_of_variables(world: World, text: str) -> None:
             assert_brief(message)
 
 
+FAULTY = ["a ref", "two refs", "an id", "a cursor", "a spec query", "a time", "a number"]
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_invalid_text_is_quoted(world: World, name: str) -> None:
+    """The reader sees the value, with control characters escaped."""
+    (message, *_) = messages(world, QUESTIONS[name], {"v": f"{MARK}\x1b"})
+    assert MARK in message
+    assert_brief(message)
+
+
 QUOTING = {
     "names": "{ " + "q" * 90 + ": revision { " + " ".join(f"n{i}q" * 30 for i in range(9)) + " } }",
     "texts for numbers": '{ revisions(first: "%s") { totalCount } }' % (f"{MARK} " * 1_900),
@@ -244,6 +274,19 @@ def test_texts_of_documents(world: World, text: str) -> None:
     for message in errors:
         assert len(message) <= CLIENT_TEXT
         assert_brief(message)
+
+
+def test_path_of_the_most_expensive_field(world: World) -> None:
+    """The error names it by the client's aliases, up to 200 characters of them."""
+    name, alias = world.newest.specs[0].name, "q" * 99
+    inner = "digest"
+    for _ in range(6):
+        inner = f'{alias}: package(name: "{name}") {{ {alias}: revision {{ {inner} }} }}'
+    poor = API(Limits(max_cost=1))
+    answer = plain(poor.execute(f"{{ revision {{ {inner} }} }}", context=world.context()))
+    (error,) = answer["errors"]
+    assert "costs" in error["message"]
+    assert 0 < error["message"].count("q") <= CLIENT_TEXT
 
 
 def test_unavailable_catalog_is_one_line_in_the_log(

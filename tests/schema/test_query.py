@@ -283,3 +283,12 @@ def test_spec_of_the_catalog(world: World, number: int) -> None:
         assert world.data(ONE, hash=spec.hash[:20])["spec"] == expected
     assert world.data(ONE, hash="a" * 32) == {"spec": None}
     assert world.data(ONE, hash="a" * 32, ref="develop") == {"spec": None}
+
+
+def test_errors_of_a_spec_of_the_catalog(world: World) -> None:
+    """Those of a hash, and of a ref."""
+    for ref in (None, "develop"):
+        error = world.error(ONE, hash="", ref=ref)
+        assert error["extensions"]["code"] in ("AMBIGUOUS_HASH", "BAD_USER_INPUT")
+    error = world.error(ONE, hash="a", ref="nope")
+    assert error["extensions"]["code"] == "REVISION_NOT_FOUND"

@@ -144,6 +144,18 @@ def test_request_is_repeated_when_the_server_says(client: ModuleType) -> None:
     assert waits == ["0"]
 
 
+def test_candidates_have_types(client: ModuleType) -> None:
+    """An ambiguous prefix is answered by hashes with titles."""
+    extensions = {"code": "AMBIGUOUS_HASH", "candidates": [{"hash": "aa", "title": "zlib@1.3"}]}
+    body = {"data": {"hash": None}, "errors": [{"message": "two", "extensions": extensions}]}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=body))
+    errors = import_module("cachelog_client.base")
+    with pytest.raises(errors.QueryError) as error_info:
+        client.Client("http://127.0.0.1", httpx.Client(transport=transport)).hash()
+    (candidate,) = error_info.value.errors[0].extensions.candidates
+    assert (error_info.value.code, candidate.title) == ("AMBIGUOUS_HASH", "zlib@1.3")
+
+
 def test_documents_of_users_become_a_client(new_server_url: str, tmp_path: Path) -> None:
     """The configuration of the README generates one in a new project, with fragments."""
     (tmp_path / "queries").mkdir()

@@ -4,13 +4,15 @@ from typing import Any
 
 import pytest
 
-from schema.comparisons.gates import MAX_RULES_IN_REQUEST
-from snapshots.changes.rules.rules import judge, read_rule
+from schema.comparisons.gates import MAX_RULES_IN_REQUEST, RuleKind
+from schema.limits import Limits
+from snapshots.changes.rules.rules import KINDS, judge, read_rule
 from snapshots.side_comparisons import SideComparison
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import BASE, HEAD, published
 from tests.schema.default_api import api
 from tests.schema.worlds import World
+from tests.snapshots.factories import hash_of
 
 REFS = {"base": "develop~1", "head": "develop"}
 RULES: list[dict[str, Any]] = [
@@ -66,6 +68,41 @@ def test_results_equal_those_of_a_file(world: World) -> None:
             assert shown["spec"] == {"hash": hashes[0]}
 
 
+def test_kinds(world: World) -> None:
+    """Each result has the kind of its rule, and the enum a member for each kind."""
+    kinds = [rule["kind"] for rule in check(world, *RULES)["rules"]]
+    assert kinds == ["FORBID", "FORBID", "FORBID", "FORBID", "REQUIRE", "LIMIT", "LIMIT"]
+    assert {kind.value for kind in RuleKind} == KINDS.keys()
+
+
+def test_rules_in_a_document(world: World) -> None:
+    """Result and cost equal those of variables; a variable that is not given leaves its key out."""
+    written = """query($base: String!, $head: String!, $stack: JSON) {
+      compare(base: $base, head: $head) {
+        check(rules: [{name: "a", forbid: "hole", except: ["x"], stack: $stack}]) {
+          hasPassed
+          rules { name kind level hasPassed message numBreaches
+            breaches(first: 10) { message packageName numSpecs spec { hash } } }
+        }
+      }
+    }"""
+    rule = {"name": "a", "forbid": "hole", "except": ["x"]}
+    assert world.data(written, **REFS)["compare"]["check"] == check(world, rule)
+    assert api.cost(written, None, REFS).units == cost(rule)
+    assert api.cost(written, None, REFS | {"stack": "hep"}).units == cost(rule | {"stack": "hep"})
+
+
+def test_cover(world: World) -> None:
+    """A missing spec is in neither revision."""
+    spec = next(spec for spec in HEAD.specs.values() if spec.name == "app")
+    specs = [{"hash": spec.hash, "name": "app"}, {"hash": hash_of("none"), "name": "none"}]
+    parts: list[Any] = [{}, {"at-least": "50 %"}, {"at-least": 1}, {"package": "app"}]
+    result = check(world, *({"name": "a", "cover": specs, **part} for part in parts))
+    assert [rule["hasPassed"] for rule in result["rules"]] == [False, True, True, True]
+    (breach,) = result["rules"][0]["breaches"]
+    assert (breach["packageName"], breach["numSpecs"], breach["spec"]) == ("none", 1, None)
+
+
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
@@ -112,6 +149,20 @@ def test_number_of_rules_is_limited(world: World) -> None:
     assert (
         fault(world, *[rule] * (MAX_RULES_IN_REQUEST + 1)) == "rules: there are 51; there may be 50"
     )
+
+
+def cost(*rules: dict[str, Any]) -> int:
+    """Return the cost of judging by rules, in units."""
+    return api.cost(questions.CHECK, None, {**REFS, "rules": list(rules)}).units
+
+
+def test_each_rule_has_a_cost() -> None:
+    """And each value in its lists; as many rules as are allowed do not cost too much."""
+    plain = {"name": "a", "forbid": "spec-removed"}
+    assert cost(plain) + 5_000 < cost(plain, plain) < cost(plain) + 6_000
+    covering = {"name": "a", "cover": [{"hash": hash_of("a"), "name": "a"}] * 100}
+    assert cost(covering) == cost({"name": "a", "cover": []}) + 30_000
+    assert cost(*[plain | {"except": ["a*"] * 5}] * MAX_RULES_IN_REQUEST) < Limits().max_cost
 
 
 def test_response_for_refs_is_permanent(world: World) -> None:

@@ -69,12 +69,35 @@ def test_specs_to_build(world: World) -> None:
             } - there
 
 
+@pytest.mark.parametrize("stacks", [None, ["e4s", "hep"]])
+def test_lock_file_without_specs(world: World, stacks: list[str] | None) -> None:
+    """All specs of its stacks are removed; without a stack, all of the revision."""
+    document = """query($stacks: [String!]) { plan(base: "develop", specs: [], stacks: $stacks) {
+      numSpecs unknownStacks comparison { summary { numSpecsRemoved } } } }"""
+    specs = world.newest.specs
+    gone = [spec for spec in specs if stacks is None or {*stacks} & {*spec.stacks}]
+    summary = {"summary": {"numSpecsRemoved": len(gone)}}
+    plan = world.data(document, stacks=stacks)["plan"]
+    assert plan == {"numSpecs": 0, "unknownStacks": [], "comparison": summary}
+
+
 def test_stacks_without_specs(world: World) -> None:
     """They count beside those that specs name; an invalid name is refused."""
     plan = planned(world, world.newest, [GOOD | {"stack": "e4s"}], planned_stacks=["none", "e4s"])
     assert plan["unknownStacks"] == ["none"]
     error = world.error(PLAN, base="develop", planned=[], planned_stacks=["e4s", "a b"])
     assert "stacks[1]: 'a b' is not a name" in error["message"]
+
+
+def test_external_specs_are_counted_separately(world: World) -> None:
+    """External specs are not built."""
+    new = GOOD | {"isRoot": True, "stack": "e4s"}
+    external = {"name": "gcc", "hash": hash_of("gcc"), "version": "13", "isExternal": True}
+    plan = planned(world, world.newest, [external | {"stack": "e4s"}, new])
+    assert (plan["numExternal"], plan["numToBuild"]) == (1, 1)
+    (node,) = plan["toBuild"]["nodes"]
+    assert node["reason"] == "NEW_PACKAGE"
+    assert node["after"] == {"version": "1", "stackNames": ["e4s"]}
 
 
 def test_patches_of_a_lock_file(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from tests.schema.comparisons.test_causes import BASE, EARLIER, HEAD, published
@@ -59,6 +60,25 @@ def inside(side: str) -> set[str]:
     ref, _, stack = side.partition(":")
     specs = STATES[ref].specs.items()
     return {key for key, spec in specs if not stack or stack in spec.stacks}
+
+
+def test_sides_are_named(world: World) -> None:
+    """By the complete revision and the stack; the notes count only the stack."""
+    question = """query($base: String!, $head: String!) { compare(base: $base, head: $head) {
+      base { id numSpecs } head { digest } baseStack headStack releaseNotes(format: JSON)
+      specs { nodes { before { revision { id numSpecs } package { revision { id numSpecs } } } } }
+    } }"""
+    compare = world.data(question, base="develop~1:e4s", head="develop")["compare"]
+    base = world.data('{ revision(ref: "develop~1") { id numSpecs } }')["revision"]
+    assert compare["base"] == base
+    specs = [change["before"] for change in compare["specs"]["nodes"] if change["before"]]
+    assert specs == [{"revision": base, "package": {"revision": base}}] * len(specs)
+    assert specs
+    assert (compare["baseStack"], compare["headStack"]) == ("e4s", None)
+    notes = orjson.loads(compare["releaseNotes"])
+    assert notes["base"]["stack"] == "e4s"
+    assert notes["base"]["num_specs"] == len(inside("develop~1:e4s"))
+    assert "stack" not in notes["head"]
 
 
 ONE = "query($id: ID!) { node(id: $id) { __typename id } }"

@@ -102,6 +102,15 @@ def test_all_fields(world: World) -> None:
     assert [shown[name] for name in counts] == [0, 2, 0, 1]
 
 
+def test_refs_select_revisions(world: World) -> None:
+    """Also a revision that is not the newest with the spec."""
+    (older, newer), before = digests_of(world), spec(BASE, "hdf5").hash
+    shown = compared(world, before[:10], before, base=older, head=older)
+    assert shown["base"]["revision"]["digest"] == shown["head"]["revision"]["digest"] == older
+    assert (shown["causes"]["nodes"], shown["facts"], shown["differences"]) == ([], [], [])
+    assert compared(world, before, before, base=newer) is None
+
+
 def test_causes_are_found_by_id(world: World) -> None:
     """Each cause of two specs has an id other than that of the revisions' cause."""
     shown = compared(world, spec(BASE, "app").hash, spec(HEAD, "zlib").hash)

@@ -7,6 +7,7 @@ import pytest
 from graphql import parse
 
 from schema.api import API
+from schema.documents import bounds
 from schema.documents.bounds import FragmentCycle, Measures, measured
 from schema.limits import Limits
 from tests.schema.worlds import World, plain
@@ -158,6 +159,13 @@ def test_recursive_fragments_are_invalid(world: World, text: str) -> None:
     assert "within itself" in error["message"]
 
 
+def test_huge_counts_are_abbreviated() -> None:
+    """2^2000 fields are reported as more than 10^15."""
+    refusal = bounds.refuse("Fields", 2**2_000, 5)
+    assert refusal is not None
+    assert refusal["message"] == "Fields: more than 10^15 found, 5 are allowed."
+
+
 def of_revision(parts: Iterable[str]) -> str:
     """Return a document that selects fields of a revision."""
     return f"{{ revision {{ {' '.join(parts)} }} }}"
@@ -182,3 +190,12 @@ def test_expensive_validation_is_refused(text: str) -> None:
         "GRAPHQL_VALIDATION_FAILED",
         "TOO_MANY_ERRORS",
     }
+
+
+def test_fields_may_be_selected_more_than_once() -> None:
+    """As by components that each select the fields that they need."""
+    text = of_revision(["tagName tag { name } source { kind } ...F"] * 20)
+    document = API().documents.get(
+        text + " fragment F on Revision { tagName tag { name series { name } } }"
+    )
+    assert document.errors == ()

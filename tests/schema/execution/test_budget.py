@@ -12,6 +12,7 @@ from schema.api import API
 from schema.context import Context
 from schema.execution import budget
 from schema.execution.budget import (
+    BRIEF_BYTES,
     BRIEF_SECONDS,
     Budget,
     BudgetExceeded,
@@ -74,6 +75,14 @@ def test_brief_time_limit(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None
     clock.now += BRIEF_SECONDS
     with pytest.raises(NotLoaded):
         request_budget.check()
+
+
+def test_brief_byte_limit() -> None:
+    """A response that is too large for the event loop is made elsewhere, not refused."""
+    request_budget = Budget(Limits(), is_brief=True)
+    request_budget.spend(BRIEF_BYTES)
+    with pytest.raises(NotLoaded):
+        request_budget.spend(1)
 
 
 def test_request_is_cancelled_by_another_thread() -> None:
@@ -201,6 +210,14 @@ def test_number_of_revisions_is_limited(world: World) -> None:
     assert "more than 2 revisions" in error["message"]
     assert response["data"] is None
     assert "errors" not in world.ask(numbers_of(distinct[:2] * 20))
+
+
+def test_repeated_loading_counts(world: World) -> None:
+    """Without a cache, a request cannot alternate between revisions indefinitely."""
+    revisions = world.catalog.history.revisions
+    digests = list(dict.fromkeys(revision.digest for revision in revisions))[:3]
+    response = without_cache(world, numbers_of(digests * 5), max_revisions=4)
+    assert response["errors"][0]["extensions"]["code"] == "QUERY_TOO_LARGE"
 
 
 COMPARED = '{ compare(base: "develop~1", head: "develop") { %s } }'

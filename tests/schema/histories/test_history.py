@@ -18,6 +18,8 @@ from tests.schema.model_histories import (
     HOLDING,
     LINES,
     ONE_PACKAGE,
+    PACKAGE,
+    POINT,
     SERIES,
     History,
     growth_json,
@@ -78,6 +80,13 @@ def test_order_of_series(history: History) -> None:
     ]
 
 
+def test_series_of_tags_and_revisions(history: History) -> None:
+    """The same for a tag and its revisions."""
+    for tag in history.world.data(SERIES)["tags"]:
+        latest = {"tag": {"series": tag["series"]}, "series": tag["series"]}
+        assert tag == {"series": tag["series"], "latest": latest}
+
+
 @pytest.mark.parametrize(
     ("arguments", "points"),
     [
@@ -99,6 +108,25 @@ def test_negative_number_of_points_is_refused(history: History) -> None:
     """As a client error."""
     error = history.world.error(GROWTH, series="develop", last=-1)
     assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+
+
+def test_growth_of_a_revision(history: History) -> None:
+    """The point of its series."""
+    nodes = f"nodes {{ growthPoint {{ {POINT} }} }}"
+    text = f"{{ allSeries {{ name revisions(first: 9) {{ {nodes} }} }} }}"
+    for series in history.world.data(text)["allSeries"]:
+        points = [node["growthPoint"] for node in series["revisions"]["nodes"]]
+        assert points[::-1] == growth_json(history.past, series["name"])
+
+
+@pytest.mark.parametrize(("ref", "series"), [("v0.22.0", "vX.Y.Z"), ("develop", "develop")])
+def test_history_of_a_package_of_a_revision(history: History, ref: str, series: str) -> None:
+    """In the series of that revision."""
+    package = f'package(name: "zlib") {{ seriesPackage {{ {PACKAGE} }} }}'
+    data = history.world.data(f'{{ revision(ref: "{ref}") {{ {package} }} }}')
+    assert data["revision"]["package"]["seriesPackage"] == package_json(
+        history.past, series, "zlib"
+    )
 
 
 # -- hashes
@@ -195,3 +223,25 @@ def test_one_package(history: History) -> None:
         assert answered(name, last)["seriesPackage"]["series"]["name"] == last
         assert answered(name, "nope")["seriesPackage"] is None
     assert answered("nope") is answered("") is None
+
+
+def test_many_packages_by_name(history: History) -> None:
+    """Each as if requested alone; their number may exceed that of permitted histories."""
+    packages = history.past.all_packages()
+    names = [*packages, *(f"nope-{number}" for number in range(40))]
+    texts = (f'p{place}: package(name: "{name}") {{ name }}' for place, name in enumerate(names))
+    answers = history.world.data(f"{{ {' '.join(texts)} }}").values()
+    assert [*answers] == [{"name": name} for name in packages] + [None] * 40
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [("zlib@1.3: +shared ^hdf5", "zlib"), ("nope@1", None), ("^zlib", None), ("zlib@@", None)],
+)
+def test_package_of_a_query(history: History, query: str, name: str | None) -> None:
+    """In any revision; none if the query names no package, an error if it is invalid."""
+    text = "query($q: String!) { packages(matching: $q) { nodes { name } } }"
+    packages = history.world.ask(text, q=query)["data"]["packages"]
+    assert (packages and packages["nodes"]) == (
+        None if "@@" in query else [{"name": "zlib"}] if name else []
+    )

@@ -6,12 +6,14 @@ from unittest import mock
 
 import pytest
 
+from schema.limits import Limits
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.errors import CatalogError
 from snapshots.timelines.causes import SeriesCauseKey
 from tests.model.builds import Build, Need, state_of
 from tests.schema import questions
 from tests.schema.comparisons.test_causes import published
+from tests.schema.default_api import api
 from tests.schema.worlds import World, shown
 
 LINK = ("link",)
@@ -35,6 +37,17 @@ STATES = [state("1.2", "r1"), state("1.3", "r1"), state("1.3", "r2")]
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Return a catalog of the states, from March 1 on."""
     return published(tmp_path_factory.mktemp("catalog"), *STATES)
+
+
+def test_main_changes(world: World) -> None:
+    """The main cause of each revision and its share of the replacements, newest first."""
+    text = '{ series(name: "develop") { revisions(first: 9) { nodes { mainChanges } } } }'
+    nodes = world.data(text)["series"]["revisions"]["nodes"]
+    assert [node["mainChanges"] for node in nodes] == [
+        ["The recipe of zlib accounts for 3 of 3 replacements."],
+        ["zlib 1.2 → 1.3 accounts for 2 of 3 replacements."],
+        ["The first revision, with 3 specs."],
+    ]
 
 
 def test_all_fields(world: World) -> None:
@@ -127,3 +140,10 @@ def test_failing_store_is_no_answer(world: World, monkeypatch: pytest.MonkeyPatc
     assert codes == ["CATALOG_UNAVAILABLE"] * (len(STATES) - 1)
     entries = world.data(query, name="png")["package"]["seriesPackage"]["entries"]["nodes"]
     assert all(entry["why"] for entry in entries[:-1])
+
+
+def test_main_causes_are_affordable() -> None:
+    """A page of a thousand entries costs less than the limit."""
+    text = "query($name: String!) { package(name: $name) { seriesPackage { entries(first: 1000)"
+    fields = "{ nodes { kind versionsAdded mainCauses { title numSpecs } } } } } }"
+    assert api.cost(f"{text} {fields}", None, {"name": "a"}).units < Limits().max_cost

@@ -118,6 +118,20 @@ def test_matching(world: World, arguments: str, expected: list[str]) -> None:
     assert names(world.data(query)["revision"]["specs"]) == expected
 
 
+def test_matching_in_packages_and_stacks(world: World) -> None:
+    """In lists as well as in single objects."""
+    revision = world.data(
+        """{ revision(ref: "full") {
+          package(name: "lib") { specs(matching: "* ^gcc") { totalCount } }
+          packages { nodes { name specs(matching: "* ^gcc") { totalCount nodes { name } } } }
+          stack(name: "e4s") { specs(matching: "* ^gcc") { nodes { name } } }
+        } }"""
+    )["revision"]
+    assert revision["package"]["specs"]["totalCount"] == 1
+    assert [node["specs"]["totalCount"] for node in revision["packages"]["nodes"]] == [1, 0, 1, 0]
+    assert names(revision["stack"]["specs"]) == ["app", "lib"]
+
+
 @pytest.mark.parametrize(
     ("query", "unknown"),
     [

@@ -44,6 +44,9 @@ OF_SPECS = [
 ]
 
 
+DIRECTIONS = (None, "ASC", "DESC")
+
+
 def test_filters_have_the_fields_of_the_domain() -> None:
     """Each condition on specs is also a field of the input."""
     assert tuple(SpecFilterInput.__annotations__) == SpecFilter.__struct_fields__
@@ -87,6 +90,17 @@ def test_packages_are_filtered(
             if name in selected and (packages is None or name in packages)
         ]
     assert revision["packages"]["totalCount"] == len(revision["packages"]["nodes"])
+
+
+@pytest.mark.parametrize("field", listings.PACKAGE_ORDERS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_packages_are_ordered(world: World, field: str, direction: str | None) -> None:
+    """Ascending by default."""
+    order = {"field": field} | ({"direction": direction} if direction else {})
+    nodes = world.data(PACKAGES, order=order)["revision"]["packages"]["nodes"]
+    specs, key = world.newest.specs, listings.PACKAGE_ORDERS[field]
+    expected = sorted(listings.names(specs), key=lambda name: key(name, specs))
+    assert [node["name"] for node in nodes] == expected[:: -1 if direction == "DESC" else 1]
 
 
 MATCHES = """query($text: String!, $beside: String!) { revision {

@@ -1,5 +1,6 @@
 """Suggestions for the beginning of a text, with their pages."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.schema.questions import SUGGEST
-from tests.schema.worlds import World, published
+from tests.schema.worlds import World, opened, published
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 
 HASH = hash_of("3")
@@ -121,3 +122,21 @@ def test_hashes_of_all_series(tmp_path: Path) -> None:
     shown = suggested(world, "ABCD")
     assert [(kind, text) for kind, text, _, _ in shown] == [("HASH", text) for text in hashes]
     assert len(suggested(world, "abcd", first=2)) == 2
+
+
+def test_unreadable_content_is_left_out(world: World, tmp_path: Path) -> None:
+    """The names of the others are suggested; it is an error for the revision alone."""
+    folder = shutil.copytree(world.catalog.location, tmp_path / "copy")
+    (newest,) = world.catalog.history.of_tag("develop-2025-01-01")
+    shutil.rmtree(folder / "specs" / f"digest={newest.digest}")
+    broken = opened(folder)
+    assert [value for _, value, _, _ in suggested(broken, "hdf")] == ["hdf", "hdf5"]
+    error = broken.error(SUGGEST, text="hdf", ref="develop-2025-01-01")
+    assert error["extensions"]["code"] == "CATALOG_UNAVAILABLE"
+
+
+def test_suggestions_without_a_revision(world: World, tmp_path: Path) -> None:
+    """An error, as for the field revision."""
+    for of_world, ref in ((opened(tmp_path), None), (world, "nope")):
+        error = of_world.error(SUGGEST, text="a", ref=ref)
+        assert error["extensions"]["code"] == "REVISION_NOT_FOUND"

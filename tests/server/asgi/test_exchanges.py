@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from schema.api import API, OperationResult
 from schema.context import Context
 from server.asgi.errors import Disconnected
-from server.asgi.exchanges import unless_disconnected
+from server.asgi.exchanges import unless_disconnected, with_security
 from server.asgi.lanes import HEAVY_THREADS, Lanes
 from server.pages.renderer import POLICY
 from server.settings import Settings
@@ -100,6 +100,18 @@ def test_responses_restrict_browsers(client: httpx.Client, path: str, policy: st
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["x-frame-options"] == "DENY"
     assert REQUEST_ID.fullmatch(headers["x-request-id"])
+
+
+def test_graphiql_loads_only_its_own_files() -> None:
+    """No inline script or style, no eval, and no other origin."""
+    html = [(b"content-type", b"text/html; charset=utf-8")]
+    policy = dict(with_security(html))[b"content-security-policy"].decode()
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["frame-ancestors"] == "'none'"
+    assert rules["connect-src"] == "'self'"
+    assert rules["script-src"] == rules["style-src"] == "'self'"
+    assert "unsafe" not in policy
 
 
 @pytest.mark.anyio

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import orjson
@@ -125,6 +126,23 @@ def test_invalid_body_is_refused(client: httpx.Client, body: bytes, accept: str)
     assert "data" not in response.json()
 
 
+QUERY_STRINGS = {
+    "no document": "operationName=A",
+    "an empty document": "query=",
+    "invalid UTF-8": "query=%ff",
+    "variables that are invalid JSON": urlencode({"query": TAGS, "variables": "{"}),
+    "parameters without a name": "=&&=;",
+    "very many parameters": "a=&" * 4_000,
+}
+
+
+@pytest.mark.parametrize("query_string", QUERY_STRINGS.values(), ids=QUERY_STRINGS)
+def test_invalid_query_string_is_refused(client: httpx.Client, query_string: str) -> None:
+    """With 400."""
+    response = client.get(f"/graphql?{query_string}")
+    assert (response.status_code, code_of(response)) == (400, "BAD_REQUEST")
+
+
 @pytest.mark.parametrize(
     "content_type", ["", "text/plain", "application/jsonp", f"{JSON}; charset=iso-8859-1"]
 )
@@ -143,6 +161,16 @@ def test_large_body_is_refused(client: httpx.Client) -> None:
     response = client.post("/graphql", content=pieces, headers={"content-type": JSON})
     assert (response.status_code, code_of(response)) == (413, "PAYLOAD_TOO_LARGE")
     assert post(client, {"query": TAGS}).json() == ANSWER
+
+
+@EVERY_METHOD
+@pytest.mark.parametrize("accept", ["text/plain", f"{JSON};q=0, {RESPONSE_JSON};q=0"])
+def test_other_media_types_are_not_acceptable(
+    client: httpx.Client, accept: str, method: str
+) -> None:
+    """The refusal is JSON nevertheless."""
+    response = send(client, method, {"query": TAGS}, accept)
+    assert (response.status_code, code_of(response)) == (406, "NOT_ACCEPTABLE")
 
 
 # -- caching and compression

@@ -136,6 +136,16 @@ def test_shared_address(client: httpx.Client) -> None:
         assert "is not NAME-HASH" in refused.text(".problem")
 
 
+def test_best_tag_is_selected(client: httpx.Client) -> None:
+    """If none is given; all are listed with their counts."""
+    page = checked(client, LOCK)
+    assert "the first 3 specs of the lock file" in page.text("footer")  # of the link to GraphiQL
+    assert "the tag with the most of its specs" in page.text("hgroup")
+    tags = page.texts("section[aria-labelledby=covering] tbody tr")
+    assert {tag.split()[0] for tag in tags} == {"develop", "v0.22.0"}
+    assert all("2 of 4 1 of 2" in tag for tag in tags)
+
+
 def test_newest_revision_of_the_series_is_the_default(tmp_path: Path) -> None:
     """It says what is missing now; the older one that has all specs is listed."""
     catalog = Catalog(str(tmp_path))
@@ -151,6 +161,20 @@ def test_newest_revision_of_the_series_is_the_default(tmp_path: Path) -> None:
     first, second = page.texts("section[aria-labelledby=covering] tbody tr")
     assert first.startswith("develop-2025-01-05 2 of 2")
     assert second.startswith("develop-2025-01-12 1 of 2")
+
+
+def test_csv_needs_no_file_again(client: httpx.Client) -> None:
+    """Also for a lock file that is too long for a link and for the form."""
+    nodes = [locked(f"n{number}", f"missing-{number}", "1.0") for number in range(200)]
+    lock = as_bytes(lock_file([*nodes, locked("old")], [hash_of("old")]))
+    page = checked(client, lock + b" " * (64 << 10), "develop")
+    assert "The file is not shown here" in page.text("main")
+    (form,) = page.dom.cssselect("#missing ~ form")
+    fields = {field.get("name", ""): field.get("value", "") for field in form.cssselect("input")}
+    files = {name: (None, text) for name, text in {**fields, "as": "csv"}.items()}
+    rows = list(csv.DictReader(io.StringIO(client.post("/check", files=files).text)))
+    assert len(rows) == 201
+    assert (rows[0]["hash"], rows[0]["nearest"]) == (hash_of("old"), hash_of("new"))
 
 
 def test_long_input_is_refused(client: httpx.Client) -> None:

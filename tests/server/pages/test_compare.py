@@ -66,6 +66,21 @@ def test_permanent_address_shows_the_same(client: httpx.Client, view: str) -> No
     assert canonical in page.values("footer a", "href")
 
 
+def test_bars_add_up(client: httpx.Client) -> None:
+    """Causes, those on other pages and unexplained ones add up to all rebuilt specs."""
+    for query in ("", "?kinds=VERSION", "?kinds=UNKNOWN&kinds=RECIPE"):
+        page = shown(client, PAIR + query)
+        summary = comparison_data(client, "compare")["summary"]
+        num_rebuilt = summary["numSpecsRebuilt"] + summary["numSpecsReplaced"]
+        *parts, whole = page.texts(".causes span.specs")
+        assert sum(numbers(parts)) == num_rebuilt == numbers([whole])[0]
+        shares = [text.removesuffix(" %") for text in page.texts(".causes span.share")]
+        assert shares.pop() == "100"
+        assert sum(round(10 * float(share)) for share in shares if share != "<0.1") == 1_000
+        widths = [float(bar.get("width")) for bar in page.dom.cssselect(".causes rect")]
+        assert sum(widths) == pytest.approx(100, abs=0.005 * len(widths))
+
+
 def test_page_of_a_cause(client: httpx.Client) -> None:
     """It lists the specs and their paths, without scripts."""
     page, causes = shown(client, PAIR), comparison_data(client, "compare")["causes"]["nodes"]
@@ -239,6 +254,33 @@ def test_every_tab_is_narrowed(client: httpx.Client, narrowed: dict[str, str], t
     for link in page.targets(".tabs a"):
         assert dict(httpx.URL(link).params) == narrowed
     assert len(page.dom.cssselect(".comparison .chosen a")) >= len(narrowed)
+
+
+@pytest.mark.parametrize("is_narrowed", [False, True])
+def test_totals(client: httpx.Client, narrowed: dict[str, str], *, is_narrowed: bool) -> None:
+    """They are those of the API with the same arguments, which links to causes have, too."""
+    params = narrowed if is_narrowed else {}
+    summary = comparison_data(client, "compare", **params)["summary"]
+    page = shown(client, str(httpx.URL(PAIR, params=params)))
+    figures = figures_of(page)
+    for name, counts in {
+        "Specs": (
+            "numSpecsBefore",
+            "numSpecsAfter",
+            "numSpecsAdded",
+            "numSpecsRemoved",
+            "numSpecsRebuilt",
+        ),
+        "Packages": ("numPackagesAdded", "numPackagesRemoved", "numPackagesUpgraded"),
+        "Coverage": ("numCellsGained", "numCellsLost"),
+    }.items():
+        expected = {f"{summary[count]:,}" for count in counts if summary[count]}
+        assert expected <= {*re.findall(r"\d[\d,]*", figures[name])}
+    link = page.targets(".unfolded a")[0]
+    assert params.items() <= dict(httpx.URL(link).params).items()
+    assert shown(client, link).texts("table.changes tbody tr")
+    (description,) = page.values("meta[name=description]", "content")
+    assert str(description).startswith("From ")
 
 
 @pytest.mark.parametrize(
