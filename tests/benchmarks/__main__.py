@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from tests.benchmarks.machine import describe
 from tests.benchmarks.measurements import Measurement
 from tests.benchmarks.plans import CACHE, Data, Plan
 from tests.benchmarks.queries import QUERIES
-from tests.benchmarks.results import Results, print_table
+from tests.benchmarks.results import print_tables
 
 # Imported late, as each process that a benchmark starts imports this module again.
 BENCHMARKS = {
@@ -30,7 +29,7 @@ SELDOM = {"years": "ages", "million": "scale"}
 
 
 def main() -> None:
-    """Run the named benchmarks, and print a table."""
+    """Run the named benchmarks, and print their tables."""
     options = _options()
     names = options.names or [*BENCHMARKS]
     before = os.getloadavg()[0]
@@ -39,13 +38,9 @@ def main() -> None:
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         measurements += _measured(plan, name)
-    results = Results(
-        machine=describe(before),
-        quick=options.quick,
-        notes=plan.notes,
-        measurements=measurements,
-    )
-    print_table(results)
+    load = f"load average: {before:.2f} before, {os.getloadavg()[0]:.2f} after, this run included"
+    quick = ["a quick run on little data: its numbers say nothing"] if options.quick else []
+    print_tables(measurements, [load, *plan.notes, *quick])
 
 
 def _measured(plan: Plan, name: str) -> Iterator[Measurement]:

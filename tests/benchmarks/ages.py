@@ -28,17 +28,11 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.contents import Snapshot
 from snapshots.demo.draws import Draw
-from tests.benchmarks.measurements import Measurement, Target, compared
+from tests.benchmarks.measurements import Measurement, compared
 from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import Plan
 from tests.benchmarks.processes import in_fresh_process, serving
 from tests.benchmarks.years import catalog_of_years, copy_of, next_states, read_states
-
-FLAT_TARGET = Target(1.3)
-"""The maximum ratio of a catalog of many revisions to one of few."""
-
-SIZE_TARGET = Target(1.5, "median")
-"""The maximum size of a stored revision in MB, if 5 % of 60,000 specs changed."""
 
 FEW = 10
 DISK = "a revision on disk"
@@ -91,14 +85,7 @@ def _measured(
             subject,
             dict(zip(catalogs.names, values, strict=True)),
             unit=unit,
-            targets={catalogs.names[1]: target} if (target := _target(subject)) else {},
         )
-
-
-def _target(subject: str) -> Target | None:
-    if subject == DISK:
-        return SIZE_TARGET
-    return None if subject.startswith((DISK, *LONGER)) else FLAT_TARGET
 
 
 # -- disk
@@ -169,15 +156,6 @@ _SERIES = (
 _REVISIONS = (
     "{revisions(first:10){nodes{tagName takenAt digest numSpecs}} tags{name latest{takenAt}}}"
 )
-
-LONGER = (
-    "a package's history",
-    "a package's feed",
-    "all points of the growth",
-    "page of a series",
-    "a series' feed",
-)
-"""Requests whose responses are larger with more revisions than ten, and so take longer."""
 
 
 def _requests(folder: Path) -> dict[str, list[str]]:

@@ -18,15 +18,11 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.models import Spec
 from tests import demo_histories
-from tests.benchmarks.measurements import Measurement, Target, measure, milliseconds, set_aside
+from tests.benchmarks.measurements import Measurement, measure, milliseconds, set_aside
 from tests.benchmarks.plans import Data, Plan
 from tests.model import cells
 from tests.model.changes import Causes, added_reasons, counterparts, removed_reasons
 from tests.model.states import State
-
-COMPARE_TARGET = Target(1)
-EXPLAIN_TARGET = Target(0.13)
-COVERAGE_TARGET = Target(0.03)
 
 _SETS = "Python: difference of two sets of hashes"
 _WITH_FACTS = "cachelog: the first comparison, with facts"
@@ -46,24 +42,23 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
     measured = partial(_measured, plan, name)
     if name == "compare":
         subject = f"two loaded revisions of {plan.data.specs:,} specs"
-        yield from measured(subject, {_SETS: pair.sets, _WITH_FACTS: pair.frames}, COMPARE_TARGET)
+        yield from measured(subject, {_SETS: pair.sets, _WITH_FACTS: pair.frames})
     else:
         changed = f"{pair.num_changes:,} changes of {plan.data.specs:,} specs"
         subject = f"counterparts, reasons and causes, {changed}"
         contenders = {_MODEL: pair.explain_naively, _FIRST: pair.explain}
-        yield from measured(subject, contenders, EXPLAIN_TARGET)
+        yield from measured(subject, contenders)
         contenders = {_MODEL: pair.cover_naively, _FIRST: pair.cover}
-        yield from measured(f"package x stack x target, {changed}", contenders, COVERAGE_TARGET)
+        yield from measured(f"package x stack x target, {changed}", contenders)
     gc.unfreeze()
 
 
 def _measured(
-    plan: Plan, benchmark: str, subject: str, contenders: Mapping[str, Prepare], target: Target
+    plan: Plan, benchmark: str, subject: str, contenders: Mapping[str, Prepare]
 ) -> list[Measurement]:
-    reference, ours = contenders
-    expected = contenders[reference]()()
+    expected = next(iter(contenders.values()))()()  # of the reference
     turns = {name: partial(_turn, prepare, expected) for name, prepare in contenders.items()}
-    return measure(benchmark, subject, turns, unit="ms", rounds=plan.rounds, targets={ours: target})
+    return measure(benchmark, subject, turns, unit="ms", rounds=plan.rounds)
 
 
 def _turn(prepare: Prepare, expected: Mapping[str, int]) -> float:

@@ -19,11 +19,8 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.history_cache import HistoryCache
 from snapshots.catalog.library import Library
 from tests.benchmarks.cost_queries import DOCUMENTS, IN_REVISION, OF_CATALOG, OF_COMPARISON, RULES
-from tests.benchmarks.measurements import Measurement, Target, measure, set_aside
+from tests.benchmarks.measurements import Measurement, measure, set_aside
 from tests.benchmarks.plans import Plan
-
-TARGET = Target(40.0)
-"""The maximum ratio of a query."""
 
 
 def run(plan: Plan) -> Iterator[Measurement]:
@@ -44,7 +41,6 @@ def run(plan: Plan) -> Iterator[Measurement]:
         )
         for name, text in queries.items()
     }
-    targets = dict.fromkeys(turns, TARGET)
     set_aside()
     yield from measure(
         "cost",
@@ -52,7 +48,6 @@ def run(plan: Plan) -> Iterator[Measurement]:
         turns,
         unit="us",
         rounds=plan.rounds,
-        targets=targets,
     )
 
 

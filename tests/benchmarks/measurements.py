@@ -4,7 +4,6 @@ import gc
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from time import perf_counter
-from typing import Literal
 
 import msgspec
 
@@ -12,14 +11,7 @@ Turn = Callable[[], float]
 """One contender's part of a round: it measures itself, and returns the value."""
 
 
-class Target(msgspec.Struct, frozen=True):
-    """A bound of cachelog: of the ratio to the reference, or of the median."""
-
-    at_most: float
-    of: Literal["ratio", "median"] = "ratio"
-
-
-class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+class Measurement(msgspec.Struct, frozen=True):
     """The results of one contender; ``values`` are those of the rounds, in their order.
 
     ``ratio`` is its median divided by that of the first contender, the reference. It is None if a
@@ -30,13 +22,13 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     contender: str
     unit: str
-    median: float
-    low: float
-    high: float
     values: list[float]
-    ratio: float | None
-    target: Target | None
-    met: bool | None
+    ratio: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The value that counts."""
+        return median(self.values)
 
 
 def measure(
@@ -46,7 +38,6 @@ def measure(
     *,
     unit: str,
     rounds: int,
-    targets: Mapping[str, Target] | None = None,
 ) -> list[Measurement]:
     """Give every contender one turn per round, A B C A B C ..., and compare the results.
 
@@ -61,65 +52,28 @@ def measure(
             value = turn()
             if number:
                 values[name].append(value)
-    return compared(benchmark, subject, values, unit=unit, targets=targets or {})
+    return compared(benchmark, subject, values, unit=unit)
 
 
 def compared(
-    benchmark: str,
-    subject: str,
-    values: Mapping[str, Sequence[float]],
-    *,
-    unit: str,
-    targets: Mapping[str, Target],
+    benchmark: str, subject: str, values: Mapping[str, Sequence[float]], *, unit: str
 ) -> list[Measurement]:
-    """Return the measurement of each contender; the first one is the reference.
+    """Return the measurement of each contender from the values of its rounds.
 
-    ``values`` are those of the rounds. Values and targets are by contender.
+    The first contender is the reference.
     """
     reference = median(next(iter(values.values())))
     return [
-        summary(
+        Measurement(
             benchmark,
             subject,
             name,
-            unit=unit,
-            values=[*of_name],
-            ratio=median(of_name) / reference if len(values) > 1 else None,
-            target=targets.get(name),
+            unit,
+            [*of_name],
+            median(of_name) / reference if len(values) > 1 else None,
         )
         for name, of_name in values.items()
     ]
-
-
-def summary(
-    benchmark: str,
-    subject: str,
-    contender: str,
-    *,
-    unit: str,
-    values: list[float],
-    ratio: float | None = None,
-    target: Target | None = None,
-) -> Measurement:
-    """Return the measurement of one contender."""
-    middle = median(values)
-    met = None
-    if target is not None:
-        bounded = middle if target.of == "median" else ratio
-        met = bounded is not None and bounded <= target.at_most
-    return Measurement(
-        benchmark=benchmark,
-        subject=subject,
-        contender=contender,
-        unit=unit,
-        median=middle,
-        low=min(values),
-        high=max(values),
-        values=values,
-        ratio=ratio,
-        target=target,
-        met=met,
-    )
 
 
 def milliseconds(function: Callable[[], object]) -> float:

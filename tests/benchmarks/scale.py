@@ -18,7 +18,7 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from tests.benchmarks.imports import publish
-from tests.benchmarks.measurements import Measurement, Target, compared, measure, summary
+from tests.benchmarks.measurements import Measurement, compared, measure
 from tests.benchmarks.over_http import cachelog
 from tests.benchmarks.plans import ROOT, Data, Plan
 from tests.benchmarks.processes import in_fresh_process, serving
@@ -26,9 +26,6 @@ from tests.benchmarks.queries import QUERIES
 from tests.benchmarks.results import rounded
 from tests.schema.default_api import api
 from tests.server.servers import application
-
-MEMORY_TARGET = Target(60, "median")
-START_TARGET = Target(2, "median")
 
 _STATM = Path("/proc/self/statm")
 _MB = 1_000_000
@@ -52,7 +49,7 @@ def run(plan: Plan, name: str) -> Iterator[Measurement]:
 def _memory(plan: Plan) -> Iterator[Measurement]:
     subject = f"memory of a revision of {plan.data.specs:,} specs"
     values = [in_fresh_process(_resident, plan.data.tags) for _ in range(plan.rounds)]
-    yield summary("scale", subject, "loaded", unit="MB", values=values, target=MEMORY_TARGET)
+    yield Measurement("scale", subject, "loaded", "MB", values)
 
 
 def _resident(folder: Path) -> float:
@@ -76,11 +73,10 @@ def _resident_mb() -> float:
 
 def _disk(plan: Plan) -> Iterator[Measurement]:
     subject = f"a revision of {plan.data.specs:,} specs on disk"
-    of = partial(summary, "scale", subject, unit="MB")
     pages = _size_mb(plan.data.pages)
     stored = _size_mb(plan.data.tags) / 2
-    yield of("its cache pages", values=[pages])
-    yield of("cachelog: in the catalog, one of two", values=[stored], ratio=stored / pages)
+    sizes = {"its cache pages": [pages], "cachelog: in the catalog, one of two": [stored]}
+    yield from compared("scale", subject, sizes, unit="MB")
 
 
 def _size_mb(folder: Path) -> float:
@@ -95,7 +91,6 @@ def _start(plan: Plan) -> Iterator[Measurement]:
         {contender: partial(_start_seconds, plan.data.many_revisions(plan.revisions))},
         unit="s",
         rounds=plan.rounds,
-        targets={contender: START_TARGET},
     )
 
 
@@ -120,7 +115,7 @@ def _growth(plan: Plan, sizes: Sequence[int]) -> Iterator[Measurement]:
         for measured, value in steps.items():
             values.setdefault(measured, {})[f"cachelog: {specs:,} specs"] = [value]
     for (subject, unit), of_sizes in values.items():
-        yield from compared("scale", subject, of_sizes, unit=unit, targets={})
+        yield from compared("scale", subject, of_sizes, unit=unit)
 
 
 def _steps(folder: Path) -> dict[tuple[str, str], float]:

@@ -31,7 +31,6 @@ class Latencies(NamedTuple):
     num_requests: int
     p50: float
     p99: float
-    worst: float
     failed: int
 
 
@@ -50,7 +49,6 @@ class Victim:
             len(latencies),
             ordered[len(ordered) // 2],
             ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))],
-            ordered[-1],
             failed,
         )
 

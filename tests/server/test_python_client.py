@@ -47,9 +47,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "schema/schema.graphql", checkout / "schema")
 
     def make(folder: Path) -> None:
-        command = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", folder / "dist"]
-        subprocess.run(command, cwd=checkout / "clients/python", check=True, capture_output=True)
-        (wheel,) = (folder / "dist").glob("*.whl")
+        build = [sys.executable, "-m", "uv", "build", "--wheel", "--out-dir", str(folder)]
+        subprocess.run(build, cwd=checkout / "clients/python", check=True, capture_output=True)
+        (wheel,) = folder.glob("*.whl")
         shutil.unpack_archive(wheel, folder, "zip")
 
     return made_once(tmp_path_factory, "python-client", make)
