@@ -1,14 +1,17 @@
 """``cachelog diff`` and ``cachelog notes``: changes between revisions, and between two specs."""
 
 import re
+import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.schema.worlds import World
 from tests.server.commands import cachelog, run_in, succeed, succeed_in
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
 from tests.snapshots.templates import catalog_of
 
 BASE, HEAD = "develop-2025-01-05", "develop"
@@ -109,3 +112,40 @@ def test_differences_of_specs_and_causes_are_listed(catalog: Path) -> None:
     }
     assert expected <= {*result.lines}
     assert cachelog("diff", f"{APP}..{NEW_APP}", catalog=catalog).out == result.out
+
+
+def test_documented_commands_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They run on the catalog of the tour, next to a lock file."""
+    monkeypatch.chdir(tmp_path)
+    Path("spack.lock").write_bytes(as_bytes(small_lock_file()))
+    cachelog("demo", "--revisions", 3, "--packages", 60, "--specs", 600, catalog="tour")
+    (block,) = re.findall(r"```console\n(.*?)```", TWO_SPECS.read_text("utf-8"), re.DOTALL)
+    for line in block.splitlines():
+        result = cachelog(*shlex.split(line)[1:], catalog="tour")
+        assert (result.code, result.err) == (int("--exit-code" in line), ""), line
+        assert result.lines
+
+
+def test_replaced_binaries(tmp_path: Path) -> None:
+    """Another binary under the same hash is an event of its own: in diff, notes and JSON."""
+    spec = a_spec("zlib", name="zlib", checksum=f"sha256:{'a' * 64}")
+    other = msgspec.structs.replace(spec, checksum=f"sha256:{'b' * 64}")
+    snapshots = (
+        a_snapshot([state], "develop", day(number)) for number, state in enumerate((spec, other))
+    )
+    catalog = catalog_of(tmp_path / "catalog", *snapshots)
+    result = cachelog("diff", "--binaries", "--exit-code", catalog=catalog)
+    assert result.code == 1
+    text = " ".join(" ".join(result.lines).split())
+    assert f"≠ zlib {spec.hash[:7]}: {spec.checksum} → {other.checksum}" in text
+    assert result.lines[-1] == "1 binary replaced under the same hash"
+    document = cachelog("diff", "--binaries", "--json", catalog=catalog).json
+    (node,) = document["compare"]["specs"]["nodes"]
+    field = {"path": "checksum", "before": spec.checksum, "after": other.checksum}
+    assert (node["hash"], node["fields"]) == (spec.hash, [field])
+    notes = cachelog("notes", "develop~1", "develop", catalog=catalog).out
+    assert "1 binary was replaced under the same hash." in notes
+    past = cachelog("log", f"/{spec.hash}", catalog=catalog).lines
+    assert f"2 binaries under this hash: {spec.checksum}, {other.checksum}" in past
+    same = cachelog("diff", "develop", "develop", "--binaries", "--exit-code", catalog=catalog)
+    assert (same.code, same.lines[-1]) == (0, "0 binaries replaced under the same hash")
