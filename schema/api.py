@@ -85,9 +85,9 @@ class API:
     """The executable schema of a server.
 
     ``limits`` apply to documents and costs; those of a context's budget apply to execution. Without
-    ``introspection``, documents may not query the schema; without ``suggestions``, errors do not
-    suggest similar names. ``documents`` caches parsed documents, and ``rows`` rendered rows, each
-    within a size in bytes.
+    ``introspection``, documents may not query the schema, and errors do not suggest similar names
+    of it. ``documents`` caches parsed documents, and ``rows`` rendered rows, each within a size in
+    bytes.
     """
 
     def __init__(
@@ -95,7 +95,6 @@ class API:
         limits: Limits = Limits(),  # noqa: B008 - a frozen record
         *,
         introspection: bool = True,
-        suggestions: bool = True,
         document_bytes: int = MAX_CACHED_BYTES,
         row_bytes: int = ROW_BYTES,
     ) -> None:
@@ -103,13 +102,12 @@ class API:
         self.rows = RowCache(row_bytes)
         self.fallbacks: Counter[Fallback] = Counter()
         """The number of operations that graphql-core executed, by reason."""
-        self._suggestions = suggestions
+        self._hide_suggestions = not introspection
         self._lock = Lock()
         self.documents = Documents(
             graphql_schema,
             limits,
             introspection=introspection,
-            suggestions=suggestions,
             max_bytes=document_bytes,
         )
 
@@ -135,20 +133,6 @@ class API:
     def allows(self, cost: Estimate) -> bool:
         """Return whether a cost is within the limits and not NOTHING."""
         return cost is not NOTHING and too_expensive(cost, self.limits) is None
-
-    def is_weighed(
-        self,
-        query: str,
-        operation_name: str | None,
-        variables: Mapping[str, Any] | None,
-        sizes: Sizes,
-    ) -> bool:
-        """Return whether a request's document and cost are cached."""
-        if not self.documents.is_known(query):
-            return False
-        return self.documents.get(query).is_estimated(
-            graphql_schema, operation_name, variables, sizes
-        )
 
     def is_light(self, variables: Mapping[str, Any] | None, cost: Estimate) -> bool:
         """Return whether a request may take only a few milliseconds if all data is in memory: its
@@ -198,7 +182,6 @@ class API:
             result.errors or (),
             self.limits,
             further=context.further_errors,
-            suggestions=self._suggestions,
         )
         # Variables of a wrong type are the request's fault: nothing was executed.
         executed = result.data is not None or not shown or any("path" in error for error in shown)
@@ -238,7 +221,7 @@ class API:
             operation_name=operation_name,
             executor_class=executor or BudgetedExecutor,
             max_coercion_errors=self.limits.max_errors,
-            hide_suggestions=not self._suggestions,
+            hide_suggestions=self._hide_suggestions,
         )
 
     def _admitted(

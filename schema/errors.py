@@ -40,20 +40,16 @@ def shown(
     *,
     default_code: str = BAD_USER_INPUT,
     further: int = 0,
-    suggestions: bool = True,
 ) -> tuple[GraphQLFormattedError, ...]:
     """Return the errors as they appear in a response: at most ``limits.max_errors`` of them.
 
     If there are more, including ``further`` ones that were only counted, the last one states the
-    number of the others. Without ``suggestions``, no error suggests similar names.
+    number of the others.
     """
     _log_outages(raised)
     total = len(raised) + further
     number = total if total <= limits.max_errors else max(0, limits.max_errors - 1)
-    few = [
-        formatted(error, default_code=default_code, suggestions=suggestions)
-        for error in raised[:number]
-    ]
+    few = [formatted(error, default_code=default_code) for error in raised[:number]]
     if total > number:
         message = f"... and {total - number:,} more errors"
         few.append({"message": message, "extensions": {"code": TOO_MANY_ERRORS}})
@@ -68,9 +64,7 @@ def bounded(message: str, longest: int = CLIENT_TEXT) -> str:
     return legible(_LONG_WORD.sub(r"\1...", _LONG_QUOTE.sub(r"\1\2...\1", message)), longest)
 
 
-def formatted(
-    error: GraphQLError, *, default_code: str = BAD_USER_INPUT, suggestions: bool = True
-) -> GraphQLFormattedError:
+def formatted(error: GraphQLError, *, default_code: str = BAD_USER_INPUT) -> GraphQLFormattedError:
     """Return an error as it appears in a response.
 
     Errors that the user can correct keep their message. Outages of the catalog's storage have a
@@ -91,7 +85,7 @@ def formatted(
     if isinstance(original, RecursionError):
         return _shown(error, QUERY_TOO_LARGE) | {"message": "The query nests too deeply."}
     if isinstance(original, errors.CachelogError):
-        return _of_domain(error, original, suggestions=suggestions)
+        return _of_domain(error, original)
     shown = error.formatted
     shown.update(incident(original))
     return shown
@@ -128,20 +122,16 @@ def _shown(error: GraphQLError, code: str) -> GraphQLFormattedError:
     return shown
 
 
-def _of_domain(
-    error: GraphQLError, original: errors.CachelogError, *, suggestions: bool
-) -> GraphQLFormattedError:
+def _of_domain(error: GraphQLError, original: errors.CachelogError) -> GraphQLFormattedError:
     shown = _shown(error, original.code)
     if isinstance(original, errors.CatalogError):
         shown["message"] = "The catalog cannot be read at the moment."  # without its location
         return shown
-    public = original if suggestions else _without_nearest(original)
-    shown["extensions"] |= {key: _short(value) for key, value in public.extensions().items()}
+    shown["extensions"] |= {key: _short(value) for key, value in original.extensions().items()}
     if isinstance(original, errors.ConstraintSyntaxError):
         shown["message"] = str(original)  # of two lines
-    elif public is not original or error.message == str(original):
-        # Otherwise GraphQL has added a client's value.
-        shown["message"] = bounded(str(public), _OWN_MESSAGE)
+    elif error.message == str(original):  # otherwise GraphQL has added a client's value
+        shown["message"] = bounded(str(original), _OWN_MESSAGE)
     return shown
 
 
@@ -149,11 +139,3 @@ def _short(value: Any) -> Any:
     if isinstance(value, str):
         return legible(value, CLIENT_TEXT)
     return value[:_LONGEST_LIST] if isinstance(value, list) else value
-
-
-def _without_nearest(error: errors.CachelogError) -> errors.CachelogError:
-    if isinstance(error, errors.UnknownPackage):
-        return errors.UnknownPackage(error.name)
-    if isinstance(error, errors.RevisionNotFound):
-        return errors.RevisionNotFound(error.ref, error.reason)
-    return error

@@ -19,9 +19,6 @@ class Limits:
     max_aliases: int = 200
     """Aliases in an operation, including those of fragments each time they are spread."""
 
-    max_root_fields: int = 50
-    """Root fields, including those of fragments each time they are spread."""
-
     max_selections: int = 1_000
     """Fields in an operation, including those of fragments each time they are spread."""
 
@@ -34,16 +31,13 @@ class Limits:
     """Depth of nested lists and objects in a variable."""
 
     max_list_length: int = 2_000
-    """Values in a list of a variable or of a document, for example of ``nodes(ids:)``."""
+    """Values in a list of a variable, for example of ``nodes(ids:)``."""
 
     max_filter_values: int = 500
     """Values in all lists of a filter, in total."""
 
     max_text_length: int = 4_000
     """Characters of a text in a variable or document."""
-
-    max_name_length: int = 100
-    """Characters of a name in a document, for example of an alias."""
 
     max_cost: int = 500_000
     """Units of work of at most 0.3 microseconds each; see ``schema.fields.cost``."""

@@ -101,7 +101,7 @@ def create_app(
     lanes = Lanes.of_server(patience)
     admission = Admission(max_unfinished)
     is_open = settings.introspection
-    api = API(settings.limits(), introspection=is_open, suggestions=is_open)
+    api = API(settings.limits(), introspection=is_open)
     execution = Execution(api, catalog, library, lanes)
     answers = Answers(catalog, execution, lanes, cache_bytes=settings.response_cache)
     sender = ResponseSender(answers.responses, lanes.light, Outgoing(admission))

@@ -12,15 +12,18 @@ import orjson
 from graphql import (
     DocumentNode,
     FieldNode,
+    FloatValueNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLFormattedError,
+    IntValueNode,
     OperationDefinitionNode,
     SelectionSetNode,
-    TokenKind,
+    StringValueNode,
 )
 
 from schema.errors import BAD_USER_INPUT, PARSE_FAILED
+from schema.execution.compiled import nodes_of
 from schema.limits import Limits
 
 LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
@@ -31,7 +34,6 @@ Refusal = GraphQLFormattedError | None
 class Measures(msgspec.Struct, frozen=True):
     """The size of the selections of an operation, including those of spread fragments."""
 
-    root_fields: int
     selections: int
     aliases: int
     depth: int
@@ -113,68 +115,36 @@ def _selections(selected: SelectionSetNode) -> Iterator[tuple[Any, int]]:
 
 def _measure(selected: SelectionSetNode | None, of_fragment: Callable[[str], Measures]) -> Measures:
     """Return the size of a selection set; ``selected`` is None for an unknown fragment."""
-    on_top = fields = aliases = deepest = 0
+    fields = aliases = deepest = 0
     for node, level in _selections(selected) if selected else ():
         if isinstance(node, FieldNode):
-            on_top += level == 1
             fields += 1
             aliases += node.alias is not None
             deepest = max(deepest, level)
         elif isinstance(node, FragmentSpreadNode):
             spread = of_fragment(node.name.value)
-            on_top += spread.root_fields if level == 1 else 0
             fields += spread.selections
             aliases += spread.aliases
             deepest = max(deepest, level - 1 + spread.depth)
-    return Measures(on_top, fields, aliases, deepest)
+    return Measures(fields, aliases, deepest)
 
 
-# -- values in a document
-
-
-_TEXTS = {TokenKind.STRING, TokenKind.BLOCK_STRING, TokenKind.INT, TokenKind.FLOAT}
+_TEXTS = StringValueNode | IntValueNode | FloatValueNode
 
 
 def refused_document(document: DocumentNode, limits: Limits) -> Refusal:
     """Return the error if a document exceeds the limits; raises FragmentCycle."""
-    refusal = _refused_lengths(document, limits)
+    texts = (node.value for node in nodes_of([document]) if isinstance(node, _TEXTS))
+    longest = max(map(len, texts), default=0)
+    refusal = refuse("Characters of a text", longest, limits.max_text_length)
     for measures in measured(document):
         refusal = (
             refusal
             or refuse("Depth of selections", measures.depth, limits.max_depth)
-            or refuse("Root fields", measures.root_fields, limits.max_root_fields)
             or refuse("Aliases", measures.aliases, limits.max_aliases)
             or refuse("Fields", measures.selections, limits.max_selections)
         )
     return refusal
-
-
-def _refused_lengths(document: DocumentNode, limits: Limits) -> Refusal:
-    """Refuse a list, text, number or name that is too long.
-
-    The values of nested lists count towards the outer list.
-    """
-    longest_list = longest_text = longest_name = length = level = 0
-    token = document.loc.start_token if document.loc else None
-    while token is not None:
-        if token.kind is TokenKind.BRACKET_L:
-            level += 1
-        elif token.kind is TokenKind.BRACKET_R:
-            level -= 1
-            length = length if level else 0
-        elif level:
-            length += 1
-            longest_list = max(longest_list, length)
-        if token.kind in _TEXTS:
-            longest_text = max(longest_text, len(token.value or ""))
-        elif token.kind is TokenKind.NAME:
-            longest_name = max(longest_name, len(token.value or ""))
-        token = token.next
-    return (
-        refuse("Values in a list", longest_list, limits.max_list_length)
-        or refuse("Characters of a text", longest_text, limits.max_text_length)
-        or refuse("Characters of a name", longest_name, limits.max_name_length)
-    )
 
 
 _MAX_BITS = 64

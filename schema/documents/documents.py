@@ -1,120 +1,27 @@
-"""Documents: parsed, validated and cached, with the costs of their operations.
+"""Documents: parsed, validated and cached, with the costs of their operations."""
 
-A cached document has no tokens. graphql-core's tokens, and the visitors of its validation, form
-reference cycles, which only the garbage collector frees. It stops every thread while it runs: up to
-0.1 s at a time with many new documents.
-"""
-
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from threading import Lock
 from typing import Any
 
 import graphql
-import msgspec
 from cachetools import LRUCache
-from graphql.language.ast import QUERY_DOCUMENT_KEYS
 
 from schema import errors
 from schema.documents import bounds
 from schema.documents.estimates import NOTHING, Estimate, estimate
-from schema.execution.compiled import Fallback, Operations, nodes_of
+from schema.execution.compiled import Fallback, Operations
 from schema.execution.row_cache import RowCache
 from schema.fields.cost import Sizes
 from schema.limits import Limits
 
-Rule = Callable[[graphql.ValidationContext], Any]
-"""A validation rule: a class of visitors, or a function that returns one."""
-
-
-class NodeLocation(msgspec.Struct, gc=False):
-    """The position of a node in its document: graphql-core's Location without its tokens."""
-
-    start: int
-    end: int
-    source: graphql.Source
-
-
-def validated(
-    schema: graphql.GraphQLSchema,
-    document: graphql.DocumentNode,
-    rules: Collection[Rule],
-    *,
-    max_errors: int,
-    hide_suggestions: bool,
-) -> list[graphql.GraphQLError]:
-    """Return the errors that the rules find in a document, and break the visitors' reference
-    cycles.
-    """
-    instances: list[Any] = []
-
-    def remembered(rule: Rule) -> Any:
-        def make(context: graphql.ValidationContext) -> Any:
-            visitor = rule(context)
-            instances.append(visitor)
-            return visitor
-
-        return make
-
-    try:
-        return graphql.validate(
-            schema,
-            document,
-            [remembered(rule) for rule in rules],
-            max_errors=max_errors,
-            hide_suggestions=hide_suggestions,
-        )
-    finally:
-        for visitor in instances:
-            vars(visitor.context).clear()
-            vars(visitor).clear()
-
-
-def without_tokens(document: graphql.DocumentNode) -> graphql.DocumentNode:
-    """Replace the locations of a document's nodes with locations without tokens; return the
-    document.
-
-    Names and selection sets lose their locations, because no error refers to them. Equal names are
-    merged into one object.
-    """
-    names: dict[str, graphql.NameNode] = {}
-    for node in nodes_of([document]):
-        place = node.loc
-        is_named = not isinstance(node, graphql.NameNode | graphql.SelectionSetNode)
-        location = (
-            NodeLocation(place.start, place.end, place.source) if place and is_named else None
-        )
-        _set(node, "loc", location)
-        for key in QUERY_DOCUMENT_KEYS.get(node.kind, ()):
-            if isinstance(name := getattr(node, key), graphql.NameNode):
-                _set(node, key, names.setdefault(name.value, name))
-    return document
-
-
-_set = object.__setattr__
-"""Sets an attribute of a frozen node without enlarging it, which ``vars()`` would do."""
-
-
-def untie(document: graphql.DocumentNode) -> int:
-    """Remove the links from each token to the previous one; return the number of tokens.
-
-    This breaks the reference cycles between them.
-    """
-    number, token = 0, document.loc.start_token if document.loc else None
-    while token is not None:
-        token.prev = None
-        number, token = number + 1, token.next
-    return number
-
-
 MAX_CACHED_BYTES = 32_000_000
 """Maximum size of the cached documents in bytes, including their texts and estimates."""
 
-# Measured: 120 to 280 bytes per token, including its node and location.
-_BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 300, 1_500
+# Measured: 500 to 700 bytes per token, including its node and location.
+_BYTES, _BYTES_A_TOKEN, _BYTES_AN_ERROR = 20_000, 800, 1_500
 _ESTIMATES = 32
-_READS = 4
-"""Maximum number of sets of variables that an operation's estimates depend on, by directives."""
 
 _LOCK = Lock()
 """The lock for the estimates of all documents; it is only held briefly."""
@@ -154,8 +61,7 @@ class Document:
         self._num_bytes = _BYTES + 8 * len(text) + _BYTES_A_TOKEN * tokens + messages
         self._operations = _operations_of(node) if node else {}
         self._compiled: Operations | None = None
-        self._estimates: LRUCache[bytes, Estimate] | None = None
-        self._reads: dict[int, set[frozenset[str]]] = {}
+        self._estimates: LRUCache[bytes, Estimate] = LRUCache(_ESTIMATES)
 
     @property
     def num_bytes(self) -> int:
@@ -207,8 +113,8 @@ class Document:
         """Return the cost of an operation in a catalog of some sizes; NOTHING if it cannot be
         executed.
 
-        ``variables`` are those that it declares, within the limits. The latest estimates are cached
-        by the values of those variables that they depend on.
+        ``variables`` are those that it declares, within the limits. The latest estimates are
+        cached.
         """
         operation = self._operations.get(name)
         if self.node is None or operation is None or self.errors:
@@ -216,47 +122,15 @@ class Document:
         coerced = _coerced(schema, operation, variables)
         if coerced is None:
             return NOTHING  # the executor reports the error
-        estimated = self._cached_estimate(operation, coerced, sizes)
-        if estimated is None:
-            estimated, names = estimate(schema, self.node, operation, coerced, sizes)
-            with _LOCK:
-                self._estimates = self._estimates or LRUCache(_ESTIMATES)
-                reads = self._reads.setdefault(_place(operation), set())
-                if names in reads or len(reads) < _READS:
-                    reads.add(names)
-                    self._estimates[_key(operation, names, coerced, sizes)] = estimated
-        return estimated
-
-    def is_estimated(
-        self,
-        schema: graphql.GraphQLSchema,
-        name: str | None,
-        variables: Mapping[str, Any] | None,
-        sizes: Sizes,
-    ) -> bool:
-        """Return whether the estimate for these variables is cached."""
-        operation = self._operations.get(name)
-        if self.node is None or operation is None or self.errors:
-            return True
-        coerced = _coerced(schema, operation, variables)
-        return coerced is None or self._cached_estimate(operation, coerced, sizes) is not None
-
-    def _cached_estimate(
-        self,
-        operation: graphql.OperationDefinitionNode,
-        coerced: Mapping[str, Any],
-        sizes: Sizes,
-    ) -> Estimate | None:
-        if self._estimates is None:
-            return None
+        # A digest, because variables can be long.
+        key = sha256(repr((name, sorted(coerced.items()), sizes)).encode()).digest()
         with _LOCK:
-            for names in self._reads.get(_place(operation), ()):
-                estimated: Estimate | None = self._estimates.get(
-                    _key(operation, names, coerced, sizes)
-                )
-                if estimated is not None:
-                    return estimated
-        return None
+            estimated: Estimate | None = self._estimates.get(key)
+        if estimated is None:
+            estimated = estimate(schema, self.node, operation, coerced, sizes)
+            with _LOCK:
+                self._estimates[key] = estimated
+        return estimated
 
 
 def _coerced(
@@ -271,21 +145,6 @@ def _coerced(
         schema, operation.variable_definitions, dict(variables or {}), max_errors=1
     )
     return None if isinstance(values, list) else values.coerced
-
-
-def _place(operation: graphql.OperationDefinitionNode) -> int:
-    return operation.loc.start if operation.loc else 0
-
-
-def _key(
-    operation: graphql.OperationDefinitionNode,
-    names: frozenset[str],
-    coerced: Mapping[str, Any],
-    sizes: Sizes,
-) -> bytes:
-    """Return the key of an estimate: of the values of some variables, as long as any other."""
-    values = [(name, coerced[name]) for name in sorted(names) if name in coerced]
-    return sha256(repr((_place(operation), sorted(names), values, sizes)).encode()).digest()
 
 
 def _operations_of(node: graphql.DocumentNode) -> dict[str | None, graphql.OperationDefinitionNode]:
@@ -303,8 +162,8 @@ def _operations_of(node: graphql.DocumentNode) -> dict[str | None, graphql.Opera
 class Documents:
     """Parses and validates documents for a schema, and caches the latest, within ``max_bytes``.
 
-    Without ``introspection``, documents may not query the schema; without ``suggestions``, errors
-    do not suggest similar names of the schema.
+    Without ``introspection``, documents may not query the schema, and errors do not suggest similar
+    names of it.
     """
 
     def __init__(
@@ -313,12 +172,11 @@ class Documents:
         limits: Limits,
         *,
         introspection: bool = True,
-        suggestions: bool = True,
         max_bytes: int = MAX_CACHED_BYTES,
     ) -> None:
         self._schema = schema
         self._limits = limits
-        self._suggestions = suggestions
+        self._hide_suggestions = not introspection
         self._rules = (
             _RULES if introspection else (*_RULES, graphql.NoSchemaIntrospectionCustomRule)
         )
@@ -371,17 +229,15 @@ class Documents:
         except RecursionError:
             return self._unreadable(text, graphql.GraphQLError("The document nests too deeply."))
         if refusal is not None:
-            untie(node)
             return Document(text, None, (refusal,))
-        problems = validated(
+        problems = graphql.validate(
             self._schema,
             node,
             self._rules,
             max_errors=self._limits.max_errors,
-            hide_suggestions=not self._suggestions,
+            hide_suggestions=self._hide_suggestions,
         )
-        tokens = untie(node)
-        return Document(text, without_tokens(node), self._shown(problems), tokens)
+        return Document(text, node, self._shown(problems), node.token_count or 0)
 
     def _shown(
         self, problems: list[graphql.GraphQLError]

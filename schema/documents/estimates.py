@@ -16,7 +16,6 @@ import msgspec
 from schema.documents.bounds import refuse
 from schema.errors import CLIENT_TEXT
 from schema.execution.budget import QUERY_TOO_LARGE
-from schema.execution.compiled import nodes_of
 from schema.fields import relay
 from schema.fields.cost import FEW, PAGE, Cost, Sizes, Work, cost_of
 from schema.limits import Limits
@@ -106,24 +105,20 @@ def estimate(
     operation: graphql.OperationDefinitionNode,
     variables: Mapping[str, Any],
     sizes: Sizes,
-) -> tuple[Estimate, frozenset[str]]:
+) -> Estimate:
     """Return the cost of an operation of a valid document, with its coerced variables, in a catalog
     of some sizes.
-
-    The second value has the names of the variables that the cost depends on. Any other values of
-    the others cost the same.
     """
     root = schema.get_root_type(operation.operation)
     walk = _Walk(schema, document, variables, sizes)
     walk.below(root, operation.selection_set, _Place((), times=1, page=1, scope=0, scopes=1))
     dearest = nlargest(NUM_DEAREST, walk.parts, key=lambda part: part[1])
-    cost = Estimate(
+    return Estimate(
         round(REQUEST + sum(units for _, units in walk.parts)),
         round(walk.shared_units),
         tuple((path, round(units)) for path, units in dearest),
         walk.filter_values,
     )
-    return cost, frozenset(walk.read)
 
 
 class _Walk:
@@ -147,7 +142,6 @@ class _Walk:
         }
         self._variables = dict(variables)
         self._sizes = sizes
-        self.read: set[str] = set()
         self.parts: list[tuple[Path, float]] = []
         self.shared_units = 0.0
         self.filter_values = 0
@@ -291,9 +285,6 @@ class _Walk:
 
     def _value(self, node: Any) -> Any:
         if id(node) not in self._values:
-            for part in nodes_of([node]) if node else ():
-                if isinstance(part, graphql.VariableNode):
-                    self.read.add(part.name.value)
             value = node and graphql.value_from_ast_untyped(node, self._variables)
             self._values[id(node)] = None if value is graphql.Undefined else value
         return self._values[id(node)]

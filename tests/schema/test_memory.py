@@ -1,21 +1,18 @@
-"""Documents without tokens, and memory: what clients send is retained only as far as counted."""
+"""Memory: what clients send is retained only as far as counted."""
 
 import gc
 import tracemalloc
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
 import pytest
-from graphql import DocumentNode
 
 from schema import api
 from schema.api import API
 from schema.documents.documents import Documents
 from schema.fields.cost import Sizes
 from schema.limits import Limits
-from tests.schema.questions import DOCUMENTS
 from tests.schema.worlds import World
 from tests.snapshots.factories import hash_of
 
@@ -50,7 +47,7 @@ def growth(send: Callable[[int], object], times: int) -> int:
 
 def test_aliases_are_not_retained(world: World) -> None:
     """Aliases of 28,000 characters take memory only while their query is executed."""
-    limits = Limits(max_document_bytes=10**6, max_name_length=10**5, max_answer_bytes=10**9)
+    limits = Limits(max_document_bytes=10**6, max_answer_bytes=10**9)
     api = API(limits, document_bytes=0)
 
     def send(number: int) -> None:
@@ -134,23 +131,3 @@ def test_values_are_not_retained(query: str, value: Callable[[int], Any], world:
         assert not api.execute(query, {"value": value(number)}, context=world.context()).errors
 
     assert growth(send, 20) < 1_300_000
-
-
-@pytest.fixture
-def no_collector() -> Iterator[None]:
-    """Disable the garbage collector, so that reference cycles are not freed."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
-@pytest.mark.usefixtures("no_collector")
-def test_document_is_freed_without_the_garbage_collector() -> None:
-    """It contains no reference cycles."""
-    documents = Documents(SCHEMA, Limits(), max_bytes=0)
-    for text in DOCUMENTS:
-        node = documents.get(text).node
-        assert isinstance(node, DocumentNode)
-        freed = weakref.ref(node)
-        del node
-        assert freed() is None

@@ -333,20 +333,6 @@ def test_large_variables_are_not_light(value: object) -> None:
     assert not api.is_light({"a": value}, api.cost("{ revision { tagName } }", None, None))
 
 
-def test_document_is_weighed_once_its_cost_is_cached() -> None:
-    """The cost is cached for the values of the variables that it depends on."""
-    cached_api, sizes = API(), Sizes()
-    assert not cached_api.is_weighed(SIZED, None, {"n": 1}, sizes)
-    cached_api.documents.get(SIZED)
-    assert not cached_api.is_weighed(SIZED, None, {"n": 1}, sizes)
-    cached_api.cost(SIZED, None, {"n": 1}, sizes)
-    assert cached_api.is_weighed(SIZED, None, {"n": 1, "undeclared": 2}, sizes)
-    assert not cached_api.is_weighed(SIZED, None, {"n": 2}, sizes)
-    assert not cached_api.is_weighed(SIZED, None, {"n": 1}, Sizes(specs=1))
-    cached_api.documents.get("{ nope }")
-    assert cached_api.is_weighed("{ nope }", None, None, sizes)
-
-
 RULED = """query(
   $rule: JSON!, $rules: [JSON!]!, $forbidden: String, $measure: String, $stack: JSON,
   $packages: [String!], $size: Int, $all: Boolean!, $query: String
