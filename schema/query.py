@@ -27,9 +27,9 @@ from schema.revisions.revision import REF, OfRef, Revision, Tag, revision_connec
 from schema.revisions.spec import HISTORY_OF_HASH, SpecType
 from schema.revisions.suggestions import destination_field, suggest_field
 from snapshots.catalog.history_queries import HistoryQueries
+from snapshots.changes.scope import ComparisonFilter
 from snapshots.errors import CachelogError
 from snapshots.frames import queries
-from snapshots.notes.changelog import ComparisonFilter
 from snapshots.program import cachelog_version
 from snapshots.recipes.commits import OID_PREFIX_MIN
 

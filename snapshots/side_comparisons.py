@@ -22,18 +22,12 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.measures import RuleContext, Searched
+from snapshots.changes.scope import ComparisonFilter, Scope, coverage_in, scope_of
 from snapshots.errors import UnknownPackage
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.suggestions import require_names
 from snapshots.models import SideInfo
-from snapshots.notes.changelog import (
-    Changelog,
-    ComparisonFilter,
-    NotesScope,
-    changelog,
-    coverage_in,
-    scope_of,
-)
+from snapshots.notes.changelog import Changelog, changelog
 from snapshots.recipes.effects import RecipesChange
 
 
@@ -114,7 +108,7 @@ class SideComparison(msgspec.Struct, Generic[Info, Source], frozen=True, dict=Tr
         return masks[0], masks[1]
 
     @cached_property
-    def scope(self) -> NotesScope | None:
+    def scope(self) -> Scope | None:
         """The rows in scope; None if all are.
 
         Raises InvalidArgument for a stack or a package that neither side has, and the errors of

@@ -14,8 +14,8 @@ from server.settings import Settings, variable_of
 from snapshots.changes import lookup
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.summary import LEFT_OUT
 from snapshots.models import CauseKind
-from snapshots.notes.changelog import LEFT_OUT
 from snapshots.recipes.commits import RecipesOrigin
 from snapshots.recipes.effects import CommitLevel
 from snapshots.recipes.repository import package_of, stack_of

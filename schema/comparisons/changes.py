@@ -23,10 +23,10 @@ from snapshots.changes.diff import Comparison, SpecChangeKind
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.scope import ComparisonFilter
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.errors import InvalidArgument
 from snapshots.models import RevisionInfo
-from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.effects import RecipesChange
 from snapshots.side_comparisons import SideComparison
 from snapshots.texts import quoted

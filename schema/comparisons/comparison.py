@@ -31,15 +31,11 @@ from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.scope import ComparisonFilter
+from snapshots.changes.summary import LEFT_OUT, summarize, totals
 from snapshots.errors import InvalidArgument
 from snapshots.models import CauseKind, RevisionInfo, StackInfo
-from snapshots.notes.changelog import (
-    LEFT_OUT,
-    Changelog,
-    ComparisonFilter,
-    summarize,
-    totals,
-)
+from snapshots.notes.changelog import Changelog
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.sentences import plain
 from snapshots.notes.templates import render

@@ -21,11 +21,11 @@ from snapshots.changes.causes import MAX_TOGETHER, CauseName, Causes
 from snapshots.changes.diff import SpecChangeField, SpecChangeKind
 from snapshots.changes.pairings import states_stacks
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.scope import ComparisonFilter
 from snapshots.changes.stored_changes import StoredCause
 from snapshots.changes.vocabulary import cause_title
 from snapshots.errors import CatalogError
 from snapshots.models import CauseKind, RevisionInfo
-from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import SWEEPING, Commit
 from snapshots.recipes.effects import MAX_DEPENDENTS, Attribution, CommitEffect, CommitLevel
 from snapshots.spack.names import ROOT_STACK

@@ -45,6 +45,11 @@ class StackChange(msgspec.Struct, frozen=True, kw_only=True):
     packages_added: tuple[str, ...]
     packages_removed: tuple[str, ...]
 
+    @property
+    def num_specs(self) -> int:
+        """The number of specs of a stack that only one side has."""
+        return max(self.num_specs_before, self.num_specs_after)
+
 
 class StackChanges(ChangeTable[StackChange]):
     """A table of changed stacks in natural order; records are created on access.

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from snapshots.arrays import Rows
-from snapshots.changes.causes import LAST, Causes
+from snapshots.changes.causes import LAST, CauseName, Causes
 from snapshots.changes.diff import SpecChangeKind, SpecChanges
 from snapshots.changes.stored_changes import StoredCause
 from snapshots.changes.vocabulary import cause_title
@@ -80,6 +80,29 @@ class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     num_involved: int
     commits: list[CommitEntry] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        name: CauseName,
+        num_specs: int,
+        num_involved: int,
+        commits: list[CommitEntry] | None,
+        why_unknown: str | None = None,
+    ) -> Self:
+        """Return the entry of a cause."""
+        return cls(
+            key=name.key,
+            kind=name.kind.value,
+            package=name.package,
+            before=name.before,
+            after=name.after,
+            title=cause_title(name),
+            why_unknown=why_unknown,
+            num_specs=num_specs,
+            num_involved=num_involved,
+            commits=commits,
+        )
+
 
 class StoredCauses(msgspec.Struct, frozen=True):
     """The main causes of what a revision changed, as they are stored.
@@ -94,17 +117,8 @@ class StoredCauses(msgspec.Struct, frozen=True):
 def stored_cause(cause: StoredCause, commits: Iterable[Commit], links: Links) -> CauseEntry:
     """Return the entry of a stored cause, with the commits of the package's own recipe."""
     explaining = (CauseCommit(commit, CommitLevel.OWN_RECIPE, False) for commit in commits)
-    return CauseEntry(
-        key=cause.name.key,
-        kind=cause.kind.value,
-        package=cause.package,
-        before=cause.before,
-        after=cause.after,
-        title=cause_title(cause.name),
-        num_specs=cause.num_specs,
-        num_involved=cause.num_involved,
-        commits=[CommitEntry.of(commit, links) for commit in explaining],
-    )
+    entries = [CommitEntry.of(commit, links) for commit in explaining]
+    return CauseEntry.of(cause.name, cause.num_specs, cause.num_involved, entries)
 
 
 Group = Sequence[CauseEntry]
@@ -190,18 +204,8 @@ def rebuilds_of(
         if recipes is not None and attribution is not None:
             explaining = attribution.of_cause(number)
             commits = [CommitEntry.of(commit, recipes.links) for commit in explaining]
-        entry = CauseEntry(
-            key=name.key,
-            kind=name.kind.value,
-            package=name.package,
-            before=name.before,
-            after=name.after,
-            title=cause_title(name),
-            why_unknown=causes.why_unknown(number),
-            num_specs=count.num_specs,
-            num_involved=count.num_involved,
-            commits=commits,
-        )
+        why = causes.why_unknown(number)
+        entry = CauseEntry.of(name, count.num_specs, count.num_involved, commits, why)
         numbers[name.key] = number
         entries.append(entry)
         if name.kind is not CauseKind.UNKNOWN:

@@ -13,7 +13,6 @@ from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK
-from snapshots.spack.versions import is_older
 
 FEW = 10
 """Maximum number of lost packages for the same values of a cell with nearest specs."""
@@ -31,15 +30,13 @@ class LostPackage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class LostVersion(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A version that head does not have any more, of a package that it still has.
 
-    ``replaced_by`` has the versions of the specs that replaced some of its specs, newest first;
-    ``is_older`` states whether all of them are older.
+    ``replaced_by`` has the versions of the specs that replaced some of its specs, newest first.
     """
 
     package: str
     version: str
     num_specs: int
     replaced_by: list[str]
-    is_older: bool
 
 
 class NearestSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -135,15 +132,9 @@ def _lost_version(
     """Return the entry of a removed version; ``specs`` are its rows, with their counterparts."""
     # The codes of versions are in Spack's version order.
     codes = {int(head.version.codes[row]) for _, row in specs if row != NO_ROW}
-    newest_first = [head.version.values[code] for code in sorted(codes, reverse=True)]
+    newest_first = (head.version.values[code] for code in sorted(codes, reverse=True))
     others = [other for other in newest_first if other != version]
-    return LostVersion(
-        package=package,
-        version=version,
-        num_specs=len(specs),
-        replaced_by=others,
-        is_older=bool(others) and is_older(others[0], version),
-    )
+    return LostVersion(package=package, version=version, num_specs=len(specs), replaced_by=others)
 
 
 def _lost_cells(

@@ -312,7 +312,7 @@ def size_sentence(before: int | None, after: int | None) -> Sentence | None:
     return Sentence(f"The size {verb} by {size(abs(after - before))} to {size(after)}.")
 
 
-def stacks_sentences(stacks: Sequence[MovedStack]) -> list[Sentence]:
+def stacks_sentences(stacks: Sequence[StackChange | MovedStack]) -> list[Sentence]:
     """Return a sentence about the stacks that were added, and one about those that were removed."""
     sentences = []
     for kind in (StackChangeKind.ADDED, StackChangeKind.REMOVED):
@@ -332,7 +332,7 @@ def stacks_sentences(stacks: Sequence[MovedStack]) -> list[Sentence]:
 
 def stack_line(stack: StackChange) -> Sentence:
     """Return the numbers of specs and packages of a stack that was added or removed."""
-    specs = counted(stack.num_specs_before + stack.num_specs_after, "spec")
+    specs = counted(stack.num_specs, "spec")
     packages = counted(len(stack.packages_added) + len(stack.packages_removed), "package")
     return Sentence(Name(stack.name), f" ({specs} of {packages})")
 
@@ -412,27 +412,21 @@ def _num_changed(counts: PairCounts) -> int:
 # -- losses
 
 
-def losses_sentences(losses: Losses, num_removed: int, *, is_stack_removed: bool) -> list[Sentence]:
+def losses_sentences(losses: Losses) -> list[Sentence]:
     """Return sentences about everything that is no longer available.
 
-    ``num_removed`` is the number of removed hashes. A version that another one replaced is not
-    lost, but named if the other one is older.
+    A version that another one replaced is not lost.
     """
     clauses: list[list[str]] = []
     if lost := _lost(losses):
         is_one = len(losses.packages) + len(losses.versions_gone) == 1
         clauses.append([*enumerated(lost), f" {'is' if is_one else 'are'} no longer available"])
-    elif not losses.coverage:
-        what = _what_remains(losses, is_stack_removed=is_stack_removed)
-        clauses.append([what if num_removed else "nothing became unavailable"])
     if losses.coverage:
         count = len({cell.package for cell in losses.coverage})
         packages = spelled(count, "other package" if losses.packages else "package")
         are = "is" if count == 1 else "are"
         clauses.append([f"{packages} {are} no longer built everywhere"])
-    if older := [version for version in losses.versions if version.is_older]:
-        clauses.append(_replaced_by_older(older))
-    return [_sentence(clause) for clause in clauses]
+    return [_sentence(clause) for clause in clauses or [["every package remains available"]]]
 
 
 def lost_package_line(lost: LostPackage) -> Sentence:
@@ -478,26 +472,6 @@ def _lost(losses: Losses) -> list[list[str]]:
     if losses.versions_gone:
         lost.append([spelled(len(losses.versions_gone), "version")])
     return lost
-
-
-def _what_remains(losses: Losses, *, is_stack_removed: bool) -> str:
-    kinds = ["package"]
-    if not losses.versions:
-        kinds.append("version")
-    if not is_stack_removed:
-        kinds.append("target")
-    return f"every {''.join(enumerated([[kind] for kind in kinds]))} remains"
-
-
-def _replaced_by_older(versions: Sequence[LostVersion]) -> list[str]:
-    if len(versions) > _FEW:
-        return [f"{spelled(len(versions), 'version')} were replaced by older ones"]
-    steps = []
-    for lost in versions:
-        others = enumerated([[Value(version)] for version in lost.replaced_by])
-        old = Name(lost.package), " ", Value(lost.version)
-        steps.append([*old, " was replaced by the older ", *others])
-    return enumerated(steps)
 
 
 def _sentence(pieces: Sequence[str]) -> Sentence:

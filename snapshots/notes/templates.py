@@ -7,9 +7,10 @@ from typing import Any
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from snapshots.changes.scope import ComparisonFilter
 from snapshots.models import SideInfo
 from snapshots.notes import sentences
-from snapshots.notes.changelog import Changelog, ComparisonFilter
+from snapshots.notes.changelog import Changelog
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.sentences import SYNTHETIC, Name, Reference, Sentence, Value
 from snapshots.texts import counted, distinct_times, short_digest, size

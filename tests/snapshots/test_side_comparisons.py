@@ -12,9 +12,9 @@ from snapshots.changes.coverage import CoverageChangeKind, CoverageDimension
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.rules.measures import RuleContext, Searched
 from snapshots.changes.rules.rules import judge, read_rule
+from snapshots.changes.scope import ComparisonFilter
 from snapshots.errors import InvalidArgument, UnknownPackage
 from snapshots.models import SideInfo
-from snapshots.notes.changelog import ComparisonFilter
 from snapshots.side_comparisons import SideComparison
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import a_snapshot, day

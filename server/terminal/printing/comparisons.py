@@ -22,6 +22,7 @@ from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import FieldChange
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.scope import ComparisonFilter
 from snapshots.changes.sides import Side
 from snapshots.changes.stack_changes import StackChangeKind
 from snapshots.changes.vocabulary import (
@@ -35,7 +36,6 @@ from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
 from snapshots.models import CauseKind, SideInfo, Spec
 from snapshots.notes.causes import CommitEntry
-from snapshots.notes.changelog import ComparisonFilter
 from snapshots.recipes.commits import Recipes, RecipesOrigin
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
 from snapshots.refs import title

@@ -11,8 +11,8 @@ from strawberry.utils.str_converters import to_camel_case
 from schema.comparisons.changes import size_delta
 from snapshots.changes.diff import Comparison, SpecChangeField, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeField, PackageChangeKind
+from snapshots.changes.summary import LEFT_OUT, Summary, summarize, totals
 from snapshots.frames.filters import SpecFilter
-from snapshots.notes.changelog import LEFT_OUT, Summary, summarize, totals
 from tests.model import listings
 from tests.schema import questions
 from tests.schema.worlds import State, World, comparison_id, counts, shown

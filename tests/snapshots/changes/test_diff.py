@@ -13,10 +13,10 @@ from msgspec.structs import asdict
 from snapshots.changes.diff import Comparison, SpecChangeField, SpecChangeKind
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.stack_changes import StackChange, StackChangeKind
+from snapshots.changes.summary import summarize
 from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame
 from snapshots.models import Spec
-from snapshots.notes.changelog import summarize
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.listings import changed_fields

@@ -5,9 +5,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from snapshots.changes.scope import ComparisonFilter, Scope, scope_of
 from snapshots.contents import Content
 from snapshots.models import RevisionInfo, Spec
-from snapshots.notes.changelog import Changelog, ComparisonFilter, NotesScope, changelog, scope_of
+from snapshots.notes.changelog import Changelog, changelog
 from snapshots.notes.formats import NotesFormat
 from snapshots.notes.templates import render
 from snapshots.recipes.commits import Between, Links, Recipes, RecipesOrigin
@@ -88,7 +89,7 @@ def log_between(
         links=links or Links(),
     )
     sides = explanation.base.frame, explanation.head.frame
-    scope: NotesScope | None = None if only is None else scope_of(only, sides, None)
+    scope: Scope | None = None if only is None else scope_of(only, sides, None)
     return changelog(
         revision("v0.21.0", 0, base),
         revision("v0.22.0", 30, head, synthetic=synthetic),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from lxml import html
 from markdown_it import MarkdownIt
 
-from snapshots.notes.changelog import Changelog, ComparisonFilter
+from snapshots.changes.scope import ComparisonFilter
+from snapshots.notes.changelog import Changelog
 from snapshots.notes.sentences import markdown_code, markdown_text
 from snapshots.texts import visible
 from tests.snapshots.changes.graphs import edge, node

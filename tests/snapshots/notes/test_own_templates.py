@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
+from snapshots.changes.scope import ComparisonFilter
 from snapshots.errors import SourceError
 from snapshots.models import Spec
-from snapshots.notes.changelog import ComparisonFilter
 from snapshots.notes.own_templates import EXAMPLES, render_example, render_own
 from snapshots.notes.sentences import markdown
 from snapshots.notes.templates import values

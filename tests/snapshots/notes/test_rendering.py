@@ -62,16 +62,6 @@ def test_sizes(
     assert texts == ([] if sentence is None else [f"The size {sentence}."])
 
 
-@pytest.mark.parametrize(
-    ("stack", "remaining"), [("e4s", "package, version and target"), ("old", "package and version")]
-)
-def test_what_remains(stack: str, remaining: str) -> None:
-    """Targets of a removed stack may be unavailable elsewhere, so they are not named."""
-    old = [a_spec("1", stacks=(stack, "root")), a_spec("2", stacks=("e4s", "root"))]
-    last = plain(log_between(old, old[1:]).highlights[-1])
-    assert last == f"Every {remaining} remains."
-
-
 def test_unknown_causes() -> None:
     """Without known causes, a sentence with the reason replaces the table."""
     text = as_markdown(log_between([a_spec("1")], [a_spec("2")]))

@@ -10,9 +10,9 @@ from msgspec.structs import asdict, replace
 from snapshots.changes.coverage import CoverageDimension
 from snapshots.changes.rules.measures import MEASURES, RuleScope
 from snapshots.changes.rules.rules import Cover, Forbidden, Rule, RuleLevel, judge
+from snapshots.changes.summary import summarize
 from snapshots.errors import CatalogError, RuleUnusable
 from snapshots.models import ConcreteSpec, Dependency, Spec
-from snapshots.notes.changelog import summarize
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import cells
 from tests.model.states import State
