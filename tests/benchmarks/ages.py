@@ -1,4 +1,4 @@
-"""``years``: a catalog of a thousand revisions, compared with one of only the last ten of them.
+"""``years``: a catalog of 250 revisions, compared with one of only the last ten of them.
 
 Both end with the same contents, so that most requests have the same responses. Those that list
 more revisions are larger, and may take longer. Times are processor times, as other processes hardly

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "benchmarks"
 
 # The sources that determine the bytes of catalogs and pages: if they change, data is created again.
-_DECIDING = tuple(
+DECIDING = tuple(
     f"snapshots/{name}.py" for name in ("demo/*", "models", "contents", "tables", "catalog/*")
 )
 _LISTS_OF_A_PACKAGE = 28
@@ -89,7 +89,7 @@ class Data:
         )
 
     def _made(self, name: str, make: Callable[[Path], object]) -> Path:
-        return made_once(self.cache, name, source_digest(*_DECIDING), make)
+        return made_once(self.cache, name, source_digest(*DECIDING), make)
 
 
 def made_once(cache: Path, name: str, digest: str, make: Callable[[Path], object]) -> Path:

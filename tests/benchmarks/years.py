@@ -1,30 +1,23 @@
-"""Catalogs of years: up to a thousand revisions of sixty thousand specs, with realistic changes.
-
-The contents are those of ``tests.benchmarks.churn``, one day apart: all are revisions of
-``develop``, and every 250th is also a release.
-"""
+"""Catalogs of years: the demo's revisions of develop, a week apart."""
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_tables import HISTORY_TABLES
 from snapshots.contents import Content, Snapshot
+from snapshots.demo import develop_history
 from snapshots.models import Source, Spec
-from tests.benchmarks.churn import living_cache
-from tests.benchmarks.plans import CACHE, made_once, source_digest
+from tests.benchmarks.plans import DECIDING, made_once, source_digest
 
-RELEASE_EVERY = 250
-
+_SPECS_OF_A_PACKAGE = 47
 _AT_ONCE = 20
-"""Number of days that are published together."""
+"""Number of revisions that are published together."""
 
 
 class _State(msgspec.Struct):
@@ -35,9 +28,7 @@ class _State(msgspec.Struct):
     specs: list[Spec]
 
 
-def catalog_of_years(
-    cache: Path = CACHE, *, revisions: int = 1_000, specs: int = 60_000, after: int = 0
-) -> Path:
+def catalog_of_years(cache: Path, *, revisions: int, specs: int, after: int = 0) -> Path:
     """Return the folder of a catalog below ``cache``, created unless it exists.
 
     Its first revision is the one that follows ``after`` others. It is shared: write only into a
@@ -45,29 +36,28 @@ def catalog_of_years(
     """
 
     def make(folder: Path) -> None:
-        states = islice(enumerate(living_cache(specs)), after, after + revisions)
+        states = _states(after, revisions, specs)
         while some := [*islice(states, _AT_ONCE)]:
-            Catalog(str(folder)).publish(_with_releases(some))
+            Catalog(str(folder)).publish(some)
 
     days = f"{revisions}-after-{after}" if after else f"{revisions}"
-    return made_once(cache, f"years-{days}-{specs}", _digest(), make)
+    return made_once(cache, f"years-{days}-{specs}", source_digest(*DECIDING), make)
 
 
-def _with_releases(states: Iterable[tuple[int, Snapshot]]) -> Iterator[Snapshot]:
-    """Yield numbered states, each 250th also as a release."""
-    for number, state in states:
-        yield state
-        if number % RELEASE_EVERY == RELEASE_EVERY // 2:
-            yield replace(state, tag=f"v0.{number // RELEASE_EVERY}.0")
+def _states(after: int, revisions: int, specs: int) -> Iterator[Snapshot]:
+    """Yield some revisions of develop that follow others."""
+    packages = max(1, specs // _SPECS_OF_A_PACKAGE)
+    history = develop_history(revisions=after + revisions, packages=packages, specs=specs)
+    return islice((state for state in history if state.tag == "develop"), after, None)
 
 
 def next_states(cache: Path, *, after: int, specs: int) -> Path:
     """Return a file with the two states after a number of revisions, for ``read_states``."""
-    file = cache / f"states-after-{after}-{specs}-{_digest()}.msgpack"
+    file = cache / f"states-after-{after}-{specs}-{source_digest(*DECIDING)}.msgpack"
     if not file.exists():
         states = [
             _State(state.taken_at or datetime.min, state.source, [*state.content.specs()])
-            for state in islice(living_cache(specs), after, after + 2)
+            for state in _states(after, 2, specs)
         ]
         unfinished = file.with_suffix(".unfinished")
         unfinished.write_bytes(msgspec.msgpack.encode(states))
@@ -86,12 +76,6 @@ def read_states(file: Path) -> list[Snapshot]:
     ]
 
 
-def copy_of(catalog: Path, folder: Path, *, has_history: bool = True) -> Path:
+def copy_of(catalog: Path, folder: Path) -> Path:
     """Copy a catalog with hard links, as cachelog never writes into existing files."""
-    left_out = shutil.ignore_patterns(*(() if has_history else HISTORY_TABLES))
-    shutil.copytree(catalog, folder, copy_function=os.link, ignore=left_out)
-    return folder
-
-
-def _digest() -> str:
-    return source_digest("snapshots/contents.py", "tests/benchmarks/churn.py")
+    return Path(shutil.copytree(catalog, folder, copy_function=os.link))
