@@ -39,7 +39,7 @@ def catalog(tmp_path: Path) -> Catalog:
     return Catalog(str(tmp_path / "catalog"))
 
 
-@examples(20, in_suite=3)
+@examples(20, in_suite=2)
 @given(PASTS, st.randoms(use_true_random=False))
 def test_any_order_and_any_grouping(past: HistoryQueries, random: Random) -> None:
     """The same history results from several catalogs that write in turn, or fill it in later."""

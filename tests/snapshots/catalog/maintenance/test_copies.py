@@ -17,6 +17,7 @@ from snapshots.catalog.locations import parse_location
 from snapshots.catalog.storage import Storage
 from snapshots.catalog.verification import verify
 from snapshots.errors import CatalogError, InvalidArgument, NoCatalog
+from tests.expensive import IS_QUICK
 from tests.snapshots.removal_catalogs import (
     clean,
     drop,
@@ -184,11 +185,13 @@ def test_a_backup_of_a_damaged_catalog_keeps_the_copy(
 ) -> None:
     """Whichever file is damaged, it is named, and the earlier copy of it remains as it was.
 
+    The suite damages one file of each kind.
     A flipped bit of a file that the copy has already is not read, and so not found.
     """
     backup(catalog.location, target)
     sound = files_of(target)
-    for path in sound:
+    kinds = {(path.partition("/")[0], "_delta_log" in path): path for path in sound}
+    for path in kinds.values() if IS_QUICK else sound:
         is_read = "_delta_log" in path or path.startswith("revisions/")
         named = f"{path}|the table {path.partition('/')[0]}(:| cannot be read:) "
         if damage is flip and "_delta_log" in path:  # for example, a file has another name now
