@@ -22,7 +22,7 @@ from schema.api import API
 from schema.errors import incident
 from server import logs
 from server.asgi import exchanges
-from server.asgi.admission import MAX_UNFINISHED, Admission, Bodies, Outgoing
+from server.asgi.bodies import Bodies
 from server.asgi.lanes import PATIENCE, Lanes
 from server.asgi.responses import ResponseSender
 from server.asgi.static_folder import STATIC, files_below
@@ -81,7 +81,7 @@ def create_app(
     addresses: Callable[[str, Query], Address] = Address,
     *,
     patience: float = PATIENCE,
-    max_unfinished: int = MAX_UNFINISHED,
+    max_unfinished: int = exchanges.MAX_UNFINISHED,
 ) -> Application:
     """Build the application. The catalog is first read when the application starts.
 
@@ -99,13 +99,12 @@ def create_app(
     )
     watch = CatalogWatch(catalog, settings.refresh)
     lanes = Lanes.of_server(patience)
-    admission = Admission(max_unfinished)
     is_open = settings.introspection
     api = API(settings.limits(), introspection=is_open)
     execution = Execution(api, catalog, library, lanes)
     answers = Answers(catalog, execution, lanes, cache_bytes=settings.response_cache)
-    sender = ResponseSender(answers.responses, lanes.light, Outgoing(admission))
-    bodies = Bodies(settings.max_body, admission)
+    sender = ResponseSender(answers.responses, lanes.light)
+    bodies = Bodies(settings.max_body)
     endpoint = GraphQLEndpoint(
         answers,
         sender,
@@ -160,7 +159,7 @@ def create_app(
             ids=exchanges.RequestIds(),
             observers=observers,
             failure=_internal_error,
-            admission=admission,
+            max_unfinished=max_unfinished,
         )
     ]
     if settings.trusted_proxies:

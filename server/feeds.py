@@ -24,7 +24,7 @@ from server.asgi.responses import (
     Headers,
     Response,
     ResponseSender,
-    send_small,
+    send_all,
 )
 from server.asgi.single_flight import SingleFlight
 from snapshots.catalog.catalog import Catalog
@@ -197,7 +197,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         try:
             response = await unless_disconnected(receive, self._find(scope))
             if response.is_held(dict(scope["headers"])):
-                await send_small(send, 304, response.encoded("identity").not_modified)
+                await send_all(send, 304, response.encoded("identity").not_modified)
             else:
                 await self.sender.send(response, scope, send)
         except (BadRequest, NoSuchFeed, CachelogError) as error:

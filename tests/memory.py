@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from schema.documents.documents import MAX_CACHED_BYTES
 from schema.execution.row_cache import ROW_BYTES
 from schema.limits import Limits
-from server.asgi.admission import MAX_SENDING, MAX_UPLOADS
+from server.asgi.bodies import MAX_UPLOADS
 from server.asgi.lanes import EXPLAINING_THREADS, HEAVY_THREADS, LIGHT_THREADS, LOADING_THREADS
+from server.asgi.responses import MAX_SENDING
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.requests import BYTES_A_BYTE_OF_JSON

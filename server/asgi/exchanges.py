@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.asgi.admission import BUSY_BODY, BUSY_HEADERS, Admission
 from server.asgi.errors import RETRY_SECONDS, Disconnected
-from server.asgi.responses import Headers, send_small
+from server.asgi.responses import Headers, send_all
 
 HEADER = b"x-request-id"
 
@@ -104,6 +103,21 @@ async def unless_disconnected(receive: Receive, work: Coroutine[Any, Any, Result
             watch.cancel()
 
 
+MAX_UNFINISHED = 150
+"""Requests that are processed concurrently; further ones get status 503."""
+
+_ALWAYS_ADMITTED = ("/health/", "/metrics")
+"""Paths by which operators observe a server, also an overloaded one."""
+
+_BUSY = b"The server is busy: too many requests are under way.\n"
+_BUSY_HEADERS = [
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"content-length", b"%d" % len(_BUSY)),
+    (b"cache-control", b"no-store"),
+    (b"retry-after", b"%d" % RETRY_SECONDS),
+]
+"""The response to a request that is not admitted."""
+
 _GONE = 499
 """The status of a request whose client has disconnected before the response, as in nginx."""
 
@@ -132,19 +146,20 @@ Observer = Callable[[Exchange], None]
 """A callback for each response that was sent."""
 
 
-class Exchanges(msgspec.Struct, frozen=True, eq=False):
+class Exchanges(msgspec.Struct, eq=False):
     """Middleware that adds the id and headers to each response, and calls the ``observers``.
 
-    A request that ``admission`` does not admit gets a response that is ready before any work.
-    If the application raises an error before it responds, ``failure`` creates the response. If
-    the client has disconnected, nothing is sent.
+    A request beyond ``max_unfinished`` gets a response that is ready before any work. If the
+    application raises an error before it responds, ``failure`` creates the response. If the client
+    has disconnected, nothing is sent.
     """
 
     app: ASGIApp
     ids: RequestIds
     observers: Sequence[Observer]
     failure: Callable[[Exception], ASGIApp]
-    admission: Admission
+    max_unfinished: int = MAX_UNFINISHED
+    num_unfinished: int = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request to the application, and report the exchange."""
@@ -167,12 +182,13 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
                 size += len(message.get("body", b""))
             await send(message)
 
-        if not self.admission.admits(scope["path"]):
+        is_crowded = self.num_unfinished >= self.max_unfinished
+        if is_crowded and not scope["path"].startswith(_ALWAYS_ADMITTED):
             scope[CODE] = "OVERLOADED"
-            await send_small(noting, 503, BUSY_HEADERS, BUSY_BODY)
+            await send_all(noting, 503, _BUSY_HEADERS, _BUSY)
             self._report(scope, request_id, status, size, started)
             return
-        self.admission.begin()
+        self.num_unfinished += 1
         try:
             await self.app(scope, receive, noting)
         except Disconnected:
@@ -181,13 +197,13 @@ class Exchanges(msgspec.Struct, frozen=True, eq=False):
             # The server is stopping, and the grace period for this request has expired.
             if not status:
                 retry = [(b"content-length", b"0"), (b"retry-after", b"%d" % RETRY_SECONDS)]
-                await send_small(noting, 503, retry)
+                await send_all(noting, 503, retry)
         except Exception as error:
             if status:
                 raise  # part of a response was sent already
             await self.failure(error)(scope, receive, noting)
         finally:
-            self.admission.end()
+            self.num_unfinished -= 1
             self._report(scope, request_id, status, size, started)
 
     def _report(

@@ -10,8 +10,7 @@ import zstandard
 from cachetools import LRUCache
 from starlette.types import Scope, Send
 
-from server.asgi.admission import PIECE, Outgoing
-from server.asgi.errors import BadRequest
+from server.asgi.errors import BadRequest, overloaded
 from server.asgi.lanes import Lane
 
 RESPONSE_JSON = "application/graphql-response+json"
@@ -243,24 +242,29 @@ _MAX_TAGS = 4_096
 """Maximum number of bytes of If-None-Match that are parsed."""
 
 
-class ResponseSender(msgspec.Struct, frozen=True, eq=False):
+LARGE_CONTENT = 512 << 10
+"""Contents with more bytes share a limited memory while they are sent."""
+
+MAX_SENDING = 256 << 20
+"""Bytes of large contents that are being sent; others get status 503."""
+
+
+class ResponseSender(msgspec.Struct, eq=False):
     """Sends responses, also those of a ``cache``, whose sizes grow with each content coding.
 
-    Large bodies are compressed in ``lane``, or sent uncompressed if it is full, and sent by
-    ``outgoing``.
+    Large bodies are compressed in ``lane``, or sent uncompressed if it is full. ``num_sending`` is
+    the number of bytes of large contents that are being sent.
     """
 
     cache: ResponseCache
     lane: Lane
-    outgoing: Outgoing
+    num_sending: int = 0
 
-    async def send(
-        self, response: Response, scope: Scope, send: Send, *, is_constant: bool = False
-    ) -> None:
-        """Send a response to the request of a scope; a constant one takes no memory of its own.
+    async def send(self, response: Response, scope: Scope, send: Send) -> None:
+        """Send a response to the request of a scope.
 
         Raises BadRequest with status 503, before anything is sent, if it is large and too many
-        large ones are being sent.
+        large ones are being sent; a single one may be larger.
         """
         headers: dict[bytes, bytes] = dict(scope["headers"])
         coding = coding_for(response, headers)
@@ -271,16 +275,17 @@ class ResponseSender(msgspec.Struct, frozen=True, eq=False):
                 self.cache.put(response.key, response)
         method = scope["method"]
         if is_not_modified(response, encoded, method, headers):
-            await send_small(send, 304, encoded.not_modified)
+            await send_all(send, 304, encoded.not_modified)
             return
         content = b"" if method == "HEAD" else encoded.content
-        if len(content) <= PIECE:
-            await send_small(send, response.status, encoded.headers, content)
-            return
-        with self.outgoing.room(PIECE if is_constant else len(content)):
-            status, lines = response.status, encoded.headers
-            await send({"type": "http.response.start", "status": status, "headers": lines})
-            await self.outgoing.send(send, content)
+        reserved = len(content) if len(content) > LARGE_CONTENT else 0
+        if reserved and self.num_sending and self.num_sending + reserved > MAX_SENDING:
+            raise overloaded("too many large responses are being sent")
+        self.num_sending += reserved
+        try:
+            await send_all(send, response.status, encoded.headers, content)
+        finally:
+            self.num_sending -= reserved
 
     async def _encoded(self, response: Response, coding: str) -> EncodedBody:
         if len(response.body) <= LARGE_BODY_TO_COMPRESS:
@@ -311,8 +316,8 @@ def is_not_modified(
     )
 
 
-async def send_small(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
-    """Send a response with a small body, or without one."""
+async def send_all(send: Send, status: int, headers: Headers, body: bytes = b"") -> None:
+    """Send a response with its entire body."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

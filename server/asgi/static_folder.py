@@ -53,7 +53,7 @@ class StaticFolder:
             response = self._files.get((path, query)) or self._files.get((path, b""))
             if response is None:
                 raise HTTPException(404)
-            await self._sender.send(response, scope, send, is_constant=True)
+            await self._sender.send(response, scope, send)
         except BadRequest as error:
             scope[CODE] = error.code
             retry = {name.decode(): value.decode() for name, value in error.headers}

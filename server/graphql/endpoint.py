@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from schema.api import sdl
 from schema.errors import bounded
 from server.asgi import exchanges, responses
-from server.asgi.admission import Bodies, Body
+from server.asgi.bodies import Bodies
 from server.asgi.errors import BadRequest
 from server.graphql.answers import Answers
 from server.graphql.requests import RequestBytes
@@ -28,7 +28,7 @@ class SchemaText:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["method"] in ("GET", "HEAD"):
-            await self._sender.send(self._response, scope, send, is_constant=True)
+            await self._sender.send(self._response, scope, send)
             return
         refusal = PlainTextResponse("use GET", 405, {"allow": "GET, HEAD"})
         await refusal(scope, receive, send)
@@ -58,45 +58,50 @@ class GraphQLEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        with self.bodies.body() as body:
-            await self._answer(scope, receive, send, body)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
         headers: dict[bytes, bytes] = dict(scope["headers"])
+        method = scope["method"]
         try:
-            method = scope["method"]
-            content = await body.read(receive)  # a client that has disconnected gets no work done
             if method == "POST":
-                pass
+                async with self.bodies.body(receive) as content:
+                    await self._answer(scope, receive, send, headers, content)
             elif method in ("GET", "HEAD"):
-                content = scope["query_string"]
                 accept = headers.get(b"accept", b"").decode("latin-1")
                 if self.page is not None and responses.prefers(accept, "text/html"):
                     # The script of the page reads the query of its URL to fill the editor.
                     page = responses.Response(200, self.page(), _HTML, responses.REVALIDATE)
                     await self.sender.send(page, scope, send)
-                    return
+                else:
+                    await self._answer(scope, receive, send, headers, scope["query_string"])
             elif method == "OPTIONS":
-                await responses.send_small(send, 204, [(b"allow", _ALLOW)])
-                return
+                await responses.send_all(send, 204, [(b"allow", _ALLOW)])
             else:
                 raise BadRequest(
                     f"{method} is not allowed: use GET or POST",
                     status=405,
                     headers=((b"allow", _ALLOW),),
                 )
-            request = _request_bytes(method, content, headers)
-            answer = self.answers.cached(request)
-            if answer is None:
-                answer = await exchanges.unless_disconnected(receive, self.answers.answer(request))
-            if answer.key is not None:
-                scope[exchanges.OPERATION] = answer.key.operation_name or ""
-            else:
-                scope[exchanges.CODE] = answer.code
-            await self.sender.send(answer.response, scope, send)
         except BadRequest as error:
             scope[exchanges.CODE] = error.code
             await self.sender.send(_refusal(error, headers), scope, send)
+
+    async def _answer(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        headers: dict[bytes, bytes],
+        content: bytes,
+    ) -> None:
+        """Answer a request whose body or query string is ``content``."""
+        request = _request_bytes(scope["method"], content, headers)
+        answer = self.answers.cached(request)
+        if answer is None:
+            answer = await exchanges.unless_disconnected(receive, self.answers.answer(request))
+        if answer.key is not None:
+            scope[exchanges.OPERATION] = answer.key.operation_name or ""
+        else:
+            scope[exchanges.CODE] = answer.code
+        await self.sender.send(answer.response, scope, send)
 
 
 def _request_bytes(method: str, content: bytes, headers: dict[bytes, bytes]) -> RequestBytes:

@@ -13,7 +13,7 @@ from strawberry.utils.str_converters import to_camel_case
 
 from schema.comparisons.plan import PlannedSpecInput
 from schema.errors import bounded
-from server.asgi.admission import Bodies
+from server.asgi.bodies import Bodies
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
 from server.asgi.responses import Response
@@ -121,8 +121,7 @@ class CheckEndpoint:
 
     async def _sent(self, scope: Scope, receive: Receive) -> Response:
         """Answer a submitted form."""
-        with self._bodies.body() as body:
-            content = await body.read(receive, BODIES * self._bodies.max_body)
+        async with self._bodies.body(receive, BODIES * self._bodies.max_body) as content:
             return await unless_disconnected(
                 receive, self._answer(scope, self._checked(scope, content))
             )

@@ -7,7 +7,6 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from server.asgi.admission import Admission
 from server.asgi.exchanges import Exchanges, Observer, RequestIds
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -50,7 +49,6 @@ def exchange(
         ids=RequestIds(),
         observers=observers,
         failure=lambda error: Response(type(error).__name__, status_code=500),
-        admission=Admission(),
     )
 
     async def receive() -> Message:

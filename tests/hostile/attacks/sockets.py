@@ -5,15 +5,7 @@ import socket
 import time
 from collections.abc import Callable
 
-import orjson
-
-from tests.hostile.attack import HOST, JSON, PATIENCE, Answer, Attack, Target, raw
-
-_BODY = orjson.dumps({"query": "{ tags { name } }"})
-
-
-def _post(target: Target) -> bytes:
-    return raw(target, "POST /graphql", JSON, f"Content-Length: {len(_BODY)}")
+from tests.hostile.attack import HOST, PATIENCE, Answer, Attack, Target, raw
 
 
 def held(
@@ -45,10 +37,5 @@ def _half_head(target: Target) -> bytes:
 
 ATTACKS = (
     Attack("sockets: slow headers", "500 connections", held(500, _half_head, b"x")),
-    Attack(
-        "sockets: slow bodies",
-        "500 connections",
-        held(500, lambda target: _post(target) + b"{", b" "),
-    ),
     Attack("sockets: idle", "800 connections", held(800, lambda _target: b"", b"")),
 )

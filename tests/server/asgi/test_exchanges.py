@@ -9,12 +9,19 @@ from unittest.mock import AsyncMock
 
 import httpx
 import pytest
+from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from schema.api import API, OperationResult
 from schema.context import Context
 from server.asgi.errors import Disconnected
-from server.asgi.exchanges import unless_disconnected, with_security
+from server.asgi.exchanges import (
+    Exchange,
+    Exchanges,
+    RequestIds,
+    unless_disconnected,
+    with_security,
+)
 from server.asgi.lanes import HEAVY_THREADS, Lanes
 from server.pages.renderer import POLICY
 from server.settings import Settings
@@ -175,3 +182,52 @@ def test_server_is_idle_after_clients_disconnect(
         answer = client.post("/graphql", json={"query": "{ tags { name } }"})
         assert answer.status_code == 200
         until(lambda: not running, "the requests that the server read last have ended")
+
+
+# -- crowds
+
+
+async def status_of(exchanges: Exchanges, path: str) -> int:
+    """Send a request; return the status of the response, which tells when to try again."""
+    messages: list[Message] = []
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    await exchanges(scope(path), AsyncMock(), send)
+    headers = dict(messages[0]["headers"])
+    assert (headers.get(b"retry-after") == b"2") is (messages[0]["status"] == 503)
+    assert b"x-content-type-options" in headers
+    return int(messages[0]["status"])
+
+
+@pytest.mark.anyio
+async def test_further_requests_are_refused_before_any_work() -> None:
+    """With 503 and Retry-After, until others have ended; they are observed with a code."""
+    begun: list[str] = []
+    observed: list[Exchange] = []
+    may_end = asyncio.Event()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.append(scope["path"])
+        if scope["path"] == "/long":
+            await may_end.wait()
+        await respond(scope, receive, send)
+
+    crowd = Exchanges(answer, RequestIds(), [observed.append], PlainTextResponse, 2)
+    long = [asyncio.create_task(status_of(crowd, "/long")) for _ in range(2)]
+    await asyncio.sleep(0)
+    assert [await status_of(crowd, path) for path in "ab"] == [503, 503]
+    assert begun == ["/long"] * 2
+    assert {(it.status, it.code) for it in observed} == {(503, "OVERLOADED")}
+    may_end.set()
+    assert await asyncio.gather(*long) == [201, 201]
+    assert await status_of(crowd, "/c") == 201
+
+
+@pytest.mark.anyio
+async def test_health_and_metrics_are_always_answered() -> None:
+    """Also by a server that is overloaded."""
+    crowd = Exchanges(respond, RequestIds(), [], PlainTextResponse, 0)
+    paths = ("/health/live", "/health/ready", "/metrics", "/")
+    assert [await status_of(crowd, path) for path in paths] == [201, 201, 201, 503]

@@ -11,11 +11,13 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.asgi.admission import PIECE, Admission, Outgoing
+from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
 from server.asgi.responses import (
     CODINGS,
     JSON,
+    LARGE_CONTENT,
+    MAX_SENDING,
     MIN_COMPRESSED,
     RESPONSE_JSON,
     CacheKey,
@@ -170,22 +172,24 @@ async def sent(response: Response, lane: Lane, *headers: tuple[bytes, bytes]) ->
     """Return the ASGI messages of a response that is compressed in a lane."""
     send = AsyncMock()
     scope = {"type": "http", "method": "GET", "headers": headers}
-    sender = ResponseSender(ResponseCache(0), lane, Outgoing(Admission()))
+    sender = ResponseSender(ResponseCache(0), lane)
     await sender.send(response, scope, send)
     return [call.args[0] for call in send.call_args_list]
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("num_bytes", [0, PIECE, PIECE + 1, 4 * PIECE])
-async def test_large_body_is_sent_in_pieces(num_bytes: int) -> None:
-    """A slow client holds no copy of the entire body."""
-    response = Response(200, noise(num_bytes), b"text/plain", b"no-store")
-    lane = Lane("test", threads=1, patience=0.05)
-    start, *bodies = await sent(response, lane)
-    assert b"".join(body["body"] for body in bodies) == response.body
-    assert all(len(body["body"]) <= PIECE for body in bodies)
-    assert [body.get("more_body", False) for body in bodies] == [True] * (len(bodies) - 1) + [False]
-    assert dict(start["headers"])[b"content-length"] == str(len(response.body)).encode()
+async def test_large_responses_share_memory() -> None:
+    """One that does not fit is refused before it begins; a single one may be larger."""
+    large = Response(200, b"x" * (LARGE_CONTENT + 1), b"text/plain", b"")
+    scope = {"type": "http", "method": "GET", "headers": [], "extensions": {}}
+    sender = ResponseSender(ResponseCache(0), Lane("test", threads=1, patience=0.05))
+    await sender.send(large, scope, AsyncMock())
+    assert sender.num_sending == 0
+    sender.num_sending = MAX_SENDING
+    send = AsyncMock()
+    with pytest.raises(BadRequest) as caught:
+        await sender.send(large, scope, send)
+    assert (caught.value.status, send.call_count) == (503, 0)
 
 
 @pytest.mark.anyio

@@ -12,7 +12,6 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from server.asgi import responses
-from server.asgi.admission import Admission, Outgoing
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache, ResponseSender
 from server.asgi.static_folder import files_below
@@ -24,7 +23,7 @@ VERSION = sha256(CONTENT).hexdigest()[:12]
 @pytest.fixture
 def sender(lanes: Lanes) -> ResponseSender:
     """Return a sender of responses that are not cached."""
-    return ResponseSender(ResponseCache(0), lanes.light, Outgoing(Admission()))
+    return ResponseSender(ResponseCache(0), lanes.light)
 
 
 @pytest.fixture

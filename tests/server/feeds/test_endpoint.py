@@ -12,7 +12,6 @@ from unittest import mock
 import httpx
 import pytest
 
-from server.asgi.admission import Admission, Outgoing
 from server.asgi.lanes import Lanes
 from server.asgi.responses import ResponseCache, ResponseSender
 from server.asgi.single_flight import SingleFlight
@@ -50,7 +49,7 @@ class FeedsOf:
             self.catalog,
             self.library,
             history,
-            ResponseSender(self.responses, self.lanes.light, Outgoing(Admission())),
+            ResponseSender(self.responses, self.lanes.light),
             self.lanes,
             public_url,
             SingleFlight("feed", seconds=10, outlasts=True),
