@@ -235,31 +235,17 @@ CELL = COMPARISONS.field("cells").type.value_type
 
 def spec_rows(specs: Sequence[Spec], *, in_cache: bool = True) -> pa.RecordBatch:
     """Return one row per spec, with the columns of ``SPEC_ROWS``."""
-    columns = [
-        _column(SPEC_ROWS.field(name), list(map(attrgetter(name), specs))) for name in SPEC_FACTS
-    ]
+    columns = []
+    for name in SPEC_FACTS:
+        values = list(map(attrgetter(name), specs))
+        if name == "dependencies":
+            values = [
+                None if edges is None else list(map(msgspec.structs.asdict, edges))
+                for edges in values
+            ]
+        columns.append(pa.array(values, SPEC_ROWS.field(name).type))
     columns.append(pa.repeat(in_cache, len(specs)))
     return pa.RecordBatch.from_arrays(columns, schema=SPEC_ROWS)
-
-
-def _column(field: pa.Field, values: list[Any]) -> pa.Array:
-    if values.count(None) == len(values):  # a fact that the source does not state
-        return pa.nulls(len(values), field.type)
-    if not pa.types.is_list(field.type):
-        return pa.array(values, field.type)
-    # Few lists are distinct objects, and converting a list takes as long as converting its texts.
-    # Finding equal lists would take longer than converting them.
-    ids = list(map(id, values))
-    objects = dict(zip(ids, values, strict=True))
-    places = {number: place for place, number in enumerate(objects)}
-    distinct: list[Any] = list(objects.values())
-    if pa.types.is_struct(field.type.value_type):
-        distinct = [
-            None if edges is None else list(map(msgspec.structs.asdict, edges))
-            for edges in distinct
-        ]
-    rows = pa.array(list(map(places.__getitem__, ids)), pa.int32())
-    return pa.array(distinct, field.type).take(rows)
 
 
 def with_columns(table: pa.Table, names: Sequence[str]) -> pa.Table:

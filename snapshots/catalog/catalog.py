@@ -8,15 +8,13 @@ derived from the contents, and are computed again if they are missing.
 """
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from cachetools import LRUCache
 from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.history_tables import HistoryTables
@@ -29,7 +27,7 @@ from snapshots.catalog.runs import Runs
 from snapshots.catalog.specs_table import ContentReader, SpecsTable
 from snapshots.catalog.storage import Storage, translated
 from snapshots.changes.stored_changes import StoredChanges
-from snapshots.contents import ContentRows, PackedSnapshot, Snapshot
+from snapshots.contents import PackedSnapshot, Snapshot
 from snapshots.errors import CatalogError, EmptyCatalog, NoCatalog
 from snapshots.history import History, Pair
 from snapshots.models import NOTHING, RevisionInfo
@@ -180,12 +178,9 @@ class Catalog:
         planner = PublicationPlanner(self.history, datetime.now(UTC), taken_at)
         stored, known_pairs = {*self.history.digests}, {*self.history.pairs}
         rows = rows_to_write(snapshots, planner, self.reader().has)
-        held = LRUCache[str, pa.Table](_HELD_BYTES, attrgetter("nbytes"))
         with translated(self.location):
-            first = next(rows, None)
-            new = _holding(chain([first] if first else (), rows), held)
-            written = self.specs.write(new) if first else set()
-        reader = self.reader(held)
+            written = self.specs.write(rows)
+        reader = self.reader()
         planned = planner.planned(reader.side)
         if approve is not None:
             approve(planned)
@@ -253,17 +248,3 @@ class Catalog:
             self.changes.keep(changes)
             self.changes.merge()
             self._state += 1
-
-
-_HELD_BYTES = 128 << 20
-"""The maximum size of the rows of contents that an import compares without reading them again."""
-
-
-def _holding(
-    contents: Iterable[ContentRows], held: LRUCache[str, pa.Table]
-) -> Iterator[ContentRows]:
-    """Yield contents, and hold their rows."""
-    for content in contents:
-        if content.table.nbytes <= held.maxsize:
-            held[content.digest] = content.table
-        yield content

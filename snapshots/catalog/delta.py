@@ -228,13 +228,6 @@ Goes = Callable[[pa.Table], pa.ChunkedArray]
 """Returns a mask that selects the rows to remove."""
 
 
-class _Open(msgspec.Struct):
-    """An open table, and its state."""
-
-    table: DeltaTable
-    mark: Mark
-
-
 class CatalogTable:
     """A table of the catalog. Errors are those of the store.
 
@@ -247,6 +240,7 @@ class CatalogTable:
     - rows_at_once: The number of rows in each part of a file that can be read separately.
     - advice: Appended to reports of damage.
     - properties: Those of the table, in addition to delta-rs's own.
+    - mark: The state that the last ``current`` or commit found.
     """
 
     def __init__(
@@ -271,37 +265,29 @@ class CatalogTable:
         self._sorted_by = sorted_by
         self._rows_at_once = rows_at_once
         self._properties = _PROPERTIES | dict(properties or {})
-        self._open: _Open | None = None
+        self.mark = Mark(-1, "")
+        self._table: DeltaTable | None = None
         self._lock = threading.RLock()
 
     # -- its state
 
     def current(self) -> DeltaTable:
-        """Return the table in its current state."""
-        with self._lock:
-            return self._refreshed().table
+        """Return the table in its current state.
 
-    def mark(self) -> Mark:
-        """Return the state that the last ``current`` or ``commit`` found."""
-        with self._lock:
-            return (self._open or self._refreshed()).mark
-
-    def _refreshed(self) -> _Open:
-        """Return the open table, opened again if there was a commit, or if it was replaced.
-
-        To apply the new commits takes as long, and an open table that is used for many commits
-        becomes slower with each.
+        It is opened again if there was a commit, or if it was replaced. To apply the new commits
+        takes as long, and an open table that is used for many commits becomes slower with each.
         """
-        opened, self._open = self._open, None
-        if (
-            opened is None
-            or self._log.has(opened.mark.version + 1)
-            or self._log.mark(opened.mark.version) != opened.mark
-        ):
-            table = self._opened()
-            opened = _Open(table, self._log.mark(table.version()))
-        self._open = opened
-        return opened
+        with self._lock:
+            table, self._table = self._table, None
+            if (
+                table is None
+                or self._log.has(self.mark.version + 1)
+                or self._log.mark(self.mark.version) != self.mark
+            ):
+                table = self._opened()
+                self.mark = self._log.mark(table.version())
+            self._table = table
+            return table
 
     def _opened(self) -> DeltaTable:
         """Open the table.
@@ -321,8 +307,8 @@ class CatalogTable:
     def files(self) -> list[TableFile]:
         """Return the files, as of the last ``current``."""
         with self._lock:
-            opened = self._open or self._refreshed()
-            actions = pa.table(opened.table.get_add_actions(flatten=True))
+            table = self._table or self.current()
+            actions = pa.table(table.get_add_actions(flatten=True))
         return [
             TableFile(
                 path=unquote(row["path"]),
@@ -345,15 +331,15 @@ class CatalogTable:
 
     # -- reading
 
-    def query(self, text: str, *others: "CatalogTable") -> pa.Table:
-        """Return the result of an SQL query over the table, and perhaps others, by their names."""
+    def select(self, columns: Sequence[str], where: str = "") -> pa.Table:
+        """Return columns of the rows that meet a condition of SQL."""
         builder = QueryBuilder()
-        for table in (self, *others):
-            builder.register(table.name, table.current())
+        builder.register(self.name, self.current())
+        text = f"SELECT {', '.join(columns)} FROM {self.name}{where and ' WHERE '}{where}"  # noqa: S608
         try:
             # Arrow reads the result, because it lets other threads run meanwhile.
             rows = pa.RecordBatchReader.from_stream(builder.execute(text)).read_all()
-            return rows.cast(pa.schema([it.with_type(_plain(it.type)) for it in rows.schema]))
+            return rows.cast(pa.schema(map(self._schema.field, columns)))
         except Exception as error:
             raise self._damaged(reason_of(error)) from error
 
@@ -426,7 +412,7 @@ class CatalogTable:
                 if plan(()):
                     raise
                 return
-            mark = self.mark()
+            mark = self.mark
             if actions := plan(self.files()):
                 self._commit(actions, mark)
 
@@ -484,7 +470,7 @@ class CatalogTable:
     def merge(self) -> None:
         """Merge files if there are many, unless another process commits first."""
         self.current()
-        mark, files = self.mark(), files_to_merge(self.files())
+        mark, files = self.mark, files_to_merge(self.files())
         if not files:
             return
         # Codes of repeated texts take a third of the memory of the texts.
@@ -544,9 +530,9 @@ class CatalogTable:
         commit is valid even if any of this fails; then the next commit does it.
         """
         table = self.current()
-        if seen not in (None, self.mark()):
+        if seen not in (None, self.mark):
             raise CommitFailedError
-        version = self.mark().version
+        version = self.mark.version
         self._storage.sync()
         yield table
         with suppress(CatalogError, DeltaError, OSError):
@@ -596,16 +582,6 @@ def with_codes(schema: pa.Schema, coded: Sequence[str]) -> pa.Schema:
     """Return a schema in which some text columns are codes into their distinct values."""
     codes = pa.dictionary(pa.int32(), pa.string())
     return pa.schema([it.with_type(codes) if it.name in coded else it for it in schema])
-
-
-def _plain(column_type: pa.DataType) -> pa.DataType:
-    """Return a type in which texts are of Arrow's plain type."""
-    if pa.types.is_list(column_type):
-        return pa.list_(_plain(column_type.value_type))
-    if pa.types.is_struct(column_type):
-        return pa.struct([it.with_type(_plain(it.type)) for it in column_type])
-    is_text = column_type in (pa.string_view(), pa.large_string())
-    return pa.string() if is_text else column_type
 
 
 def sql_list(texts: Iterable[str]) -> str:

@@ -114,11 +114,10 @@ class HistoryTables(TableView):
         except TableNotFoundError:
             self._mark, self._counts, self._explained = None, {}, frozenset()
             return
-        mark = self.table.mark()
+        mark = self.table.mark
         if mark == self._mark:
             return
-        names = ", ".join([*COUNT_COLUMNS, "causes_format"])
-        rows = self.table.query(f"SELECT {names} FROM comparisons")  # noqa: S608
+        rows = self.table.select([*COUNT_COLUMNS, "causes_format"])
         explained = rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
         self._explained = frozenset(pairs_in(explained))
         self._counts, self._mark = counts_of(rows), mark
@@ -152,9 +151,8 @@ class HistoryTables(TableView):
         """
         stored = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
-        schema = pa.schema([COMPARISONS.field(name) for name in names])
         if not stored:
-            return schema.empty_table()
+            return COMPARISONS.empty_table().select(names)
         heads = {pair.head for pair in stored}
         selected = [*dict.fromkeys([*names, "causes_format"])]
         rows = self._select(self.table, selected, {"head": heads})
@@ -162,7 +160,7 @@ class HistoryTables(TableView):
         rows = rows.take(np.argsort(is_other, kind="stable"))
         _, first = np.unique(np.asarray(texts_in(rows), object), return_index=True)
         chosen = rows.take(first)
-        return chosen.filter(are_of(chosen, texts_of(stored))).select(names).cast(schema)
+        return chosen.filter(are_of(chosen, texts_of(stored))).select(names)
 
     def changes_of(self, names: Iterable[str], hashes: Iterable[str] | None = None) -> pa.Table:
         """Return the changes of packages, or of some of their hashes, in any pair.
@@ -173,8 +171,7 @@ class HistoryTables(TableView):
         values = {"name": {*names}} | ({} if hashes is None else {"hash": {*hashes}})
         if not self.counts or not all(values.values()):
             return CHANGES.empty_table()
-        rows = self._select(self.changes, CHANGES.names, values)
-        return rows.cast(CHANGES).sort_by("name")
+        return self._select(self.changes, CHANGES.names, values).sort_by("name")
 
     def packages_of(self, hashes: Iterable[str]) -> dict[str, str]:
         """Return the package of each hash that any pair added."""
@@ -187,26 +184,24 @@ class HistoryTables(TableView):
         if not self.counts:
             return {}
         low, high = map(sql_text, (prefix, prefix + "\x7f"))
-        query = f"SELECT hash, name FROM hashes WHERE hash >= {low} AND hash < {high}"  # noqa: S608
-        with translated(self._location):
-            return _packages(self._query(self.hashes, query))
+        where = f"hash >= {low} AND hash < {high}"
+        return _packages(self._where(self.hashes, HASHES.names, where))
 
     def _select(
         self, table: CatalogTable, names: Sequence[str], values: Mapping[str, set[str]]
     ) -> pa.Table:
         """Return columns of the rows with any of some values in each of some columns."""
         few = [f"{name} IN {sql_list(it)}" for name, it in values.items() if len(it) <= _FEW]
-        where = f" WHERE {' AND '.join(few)}" if few else ""
-        rows = self._query(table, f"SELECT {', '.join(names)} FROM {table.name}{where}")  # noqa: S608
+        rows = self._where(table, names, " AND ".join(few))
         for name, many in values.items():
             if len(many) > _FEW:
                 rows = rows.filter(pc.is_in(rows[name], pa.array(many, pa.string())))
         return rows
 
-    def _query(self, table: CatalogTable, text: str) -> pa.Table:
+    def _where(self, table: CatalogTable, names: Sequence[str], where: str) -> pa.Table:
         with translated(self._location):
             try:
-                return table.query(text)
+                return table.select(names, where)
             except TableNotFoundError:
                 reason = f"the table {table.name} is missing; {HOW_TO_MEND}"
                 raise CatalogError(self._location, reason) from None

@@ -54,7 +54,7 @@ class RevisionsTable:
         if missing := [name for name in REVISIONS.names if name not in columns]:
             reason = f"the table revisions is not cachelog's: it has no column {', '.join(missing)}"
             raise self._storage.error(f"{reason}; {RESTORE}")
-        self._mark = self.table.mark()
+        self._mark = self.table.mark
         if self._mark == before:
             return False
         self.revisions = revisions_of(self.table.read())

@@ -89,7 +89,7 @@ class SpecsTable:
             except TableNotFoundError:
                 before, self._mark, self._files = self._mark, None, {}
                 return before is not None
-            mark = self.table.mark()
+            mark = self.table.mark
             if mark == self._mark:
                 return False
             files: dict[str, list[TableFile]] = {}
@@ -158,9 +158,10 @@ class SpecsTable:
         Contents are consumed one at a time, and released once they are written. What the table
         lists for the same contents, of a killed import or damaged, is replaced.
         """
-        self.table.prepare()
         added: dict[str, AddAction] = {}
         for content in contents:
+            if not added:
+                self.table.prepare()
             digest, data = content.digest, to_parquet(content.table)
             path = new_path(f"digest={digest}/", data)
             self._storage.write(f"{_TABLE}/{path}", data)
