@@ -54,7 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("document", "count"),
-    [("keeping.md", 9), ("notes.md", 10), ("history.md", 7)],
+    [("notes.md", 7), ("history.md", 7)],
 )
 def test_commands_print_the_shown_output(document: str, count: int, tmp_path: Path) -> None:
     """All commands of a document print the shown output in one shell."""
