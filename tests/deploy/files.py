@@ -44,7 +44,7 @@ def own_services() -> dict[str, Any]:
 def manifests() -> list[dict[str, Any]]:
     """Return the objects of kubernetes/example as kustomize builds them; tests only read them.
 
-    It is what these files need of kustomize: ``test_kustomize_builds_the_same`` compares.
+    It is what these files need of kustomize, which need not be installed.
     """
     base, example = (_loaded(f"{folder}/kustomization.yaml")[0] for folder in ("base", "example"))
     objects = [it for name in base["resources"] for it in _loaded(f"base/{name}")]
