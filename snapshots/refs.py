@@ -38,6 +38,12 @@ class Ago(msgspec.Struct, frozen=True):
     number: int
     unit: str
 
+    @classmethod
+    def parse(cls, text: str) -> "Ago | None":
+        """Parse ``1 month ago`` or ``1.month.ago``; return None for another text."""
+        match = re.fullmatch(_AGO, text, re.ASCII)
+        return cls(int(match["number"]), match["unit"]) if match else None
+
     def before(self, moment: datetime) -> datetime:
         """Return the time before a moment; raise InvalidArgument if it is before the year 1."""
         days = {"day": 1, "week": 7}.get(self.unit, 0) * self.number
@@ -96,8 +102,8 @@ def parse_ref(text: str) -> Ref:
             f"{quoted(text)} is not one of TAG, TAG~N, TAG@DATE, TAG@TIME.DIGEST or a digest",
         )
     steps = int(match["back"] or 0)
-    if ago := re.fullmatch(_AGO, match["date"] or "", re.ASCII):
-        return Ref(match["name"], back=steps, ago=Ago(int(ago["number"]), ago["unit"]))
+    if ago := Ago.parse(match["date"] or ""):
+        return Ref(match["name"], back=steps, ago=ago)
     until = parse_moment(match["date"], end_of_day=True) if match["date"] else None
     return Ref(match["name"], until, steps)
 

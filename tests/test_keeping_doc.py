@@ -87,7 +87,7 @@ def test_nightly_policies_remove_dated_tags(command: list[str]) -> None:
     rows: list[RevisionInfo] = []
     for night in range(40):
         rows.append(a_revision(f"develop-{day(night):%Y-%m-%d}", night, f"{night}"))
-        choices = choose(History(rows), parse_policy(policy), whole_tags=True)
+        choices = choose(History(rows), parse_policy(policy))
         rows = [choice.revision for choice in choices if choice.kept_by]
     kept = sorted((row.taken_at - day(0)).days for row in rows)
     sundays = [0, 7] if "weekly" in policy else []

@@ -1,17 +1,13 @@
 """``cachelog check``, ``gate`` and ``plan``: lock files and rules applied to a cache."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 
 from server.terminal import console, parameters
 from server.terminal.completion import complete_ref
-from server.terminal.parameters import Flag, Head, InRef, Recipes, argument, format_option, option
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
+from server.terminal.parameters import Head, InRef, Recipes, argument, format_option, option
 
 # -- check
 
@@ -27,8 +23,7 @@ def check_command(
     file: Annotated[str, argument("FILE", type=click.Path())],
     *,
     ref: InRef,
-    best: Flag,
-    fail_under: Annotated["Fraction | None", option(type=parameters.PERCENT, metavar="PERCENT")],
+    fail_under: Annotated[int | None, option(type=click.IntRange(0, 100), metavar="PERCENT")],
     catalog: str,
 ) -> None:
     """Print which specs of a lock file are in a build cache.
@@ -40,21 +35,18 @@ def check_command(
     - file: A spack.lock, the folder of an environment, or the output of 'spack spec --json'; -
       reads standard input.
     - ref: The side to search: {SIDE}. By default {LATEST}.
-    - best: Search the newest revision of each tag, and list those with the most specs of the file.
     - fail_under: Exit with 1 if a smaller percentage of the specs is available, else with 0.
     """
     from server.terminal.printing.revisions import print_check
     from snapshots.sources import lock_files
 
-    if ref is not None and best:
-        raise click.UsageError("--in and --best exclude each other.")
     if file == _STDIN:
         locked = lock_files.parse(sys.stdin.buffer.read(lock_files.MAX_BYTES + 1), "standard input")
     else:
         locked = lock_files.read(file)
-    lookup = print_check(catalog, locked, ref, best=best)
+    lookup = print_check(catalog, locked, ref)
     if fail_under is not None and 100 * lookup.num_found < fail_under * len(lookup.requested):
-        console.note(f"That is less than {float(fail_under):g} %.")
+        console.note(f"That is less than {fail_under} %.")
         raise SystemExit(UNDER)
 
 
@@ -134,7 +126,7 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     return locks
 
 
-@parameters.catalog_command("plan", has_json=False)
+@parameters.catalog_command("plan")
 def plan_command(
     base: Annotated[str, argument("BASE", shell_complete=complete_ref)],
     *,
@@ -162,14 +154,17 @@ def plan_command(
     """
     from server.terminal.printing import plans
 
+    if console.prints_json() and form == "markdown":
+        raise click.UsageError("--json and --format markdown exclude each other.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     with console.faults_end_with(NOT_JUDGED, catches=rules is not None):
         planned = plans.plan(catalog, base, locks, recipes, commits)
         report = None if rules is None else plans.judge_plan(rules, planned)
         if form == "markdown":
-            click.echo(plans.plan_comment(planned, report), nl=False)
+            click.echo(plans.markdown(planned, report), nl=False)
         else:
-            console.print_paged(plans.plan_lines(planned, report))
+            facts = {"sizeLabel": planned.plan.size_label, "stacks": planned.stack_plans}
+            console.print_result(facts, plans.plan_lines(planned, report))
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

@@ -12,7 +12,6 @@ from snapshots.errors import InvalidArgument
 from snapshots.notes.formats import NotesFormat
 
 if TYPE_CHECKING:
-    from snapshots.changes.coverage import CoverageDimension
     from snapshots.notes.changelog import Changelog
 
 
@@ -37,16 +36,10 @@ NOT_COMPARED = 2
 """The exit code of ``--exit-code`` on an error, to distinguish it from a difference."""
 
 
-def _dimensions(text: str) -> "tuple[CoverageDimension, ...]":
-    from snapshots.changes.coverage import CoverageDimension
-
-    names = parameters.listed(text, parameters.DIMENSIONS, "dimensions")
-    if twice := [name for name in parameters.DIMENSIONS if names.count(name) > 1]:
-        raise InvalidArgument("dimensions", f"{', '.join(twice)} is named twice")
-    return tuple(CoverageDimension(name.replace("-", "_")) for name in names)
-
-
-_DIMENSIONS = parameters.Parsed("dimensions", _dimensions)
+_DIMENSIONS = (
+    *("stack", "target", "operating-system", "platform", "compiler", "compiler-name", "version"),
+)
+"""The dimensions of coverage; their enum would import the libraries of the catalog."""
 
 
 @parameters.catalog_command("diff", has_document=True)
@@ -57,8 +50,8 @@ def diff_command(
     stat: Flag,
     scope: _Scope,
     coverage: Annotated[
-        "tuple[CoverageDimension, ...] | None",
-        option(type=_DIMENSIONS, metavar="LIST"),
+        tuple[str, ...],
+        option(type=click.Choice(_DIMENSIONS), multiple=True, metavar="PROPERTY"),
     ],
     binaries: Flag,
     exit_code: Flag,
@@ -77,17 +70,18 @@ def diff_command(
     - stack: Only specs that are in this stack on either side.
     - matching: Only specs that match this query, in Spack's spec syntax, on either side.
     - stat: Print only counts, package by package.
-    - coverage: Instead of specs, print the added and removed combinations of packages with these
-      properties: {DIMENSIONS}, separated by commas.
+    - coverage: Instead of specs, print the added and removed combinations of packages with this
+      property (repeatable): stack, target, operating-system, platform, compiler, compiler-name or
+      version.
     - binaries: Instead of specs, print those whose binaries have another checksum under the same
       hash: they were built again, or replaced.
     - exit_code: Exit with 1 if there are differences to show, with 0 if there are none, and with 2
       on an error.
     """
-    if stat + binaries + (coverage is not None) > 1:
+    if stat + binaries + bool(coverage) > 1:
         raise click.UsageError("--binaries, --coverage and --stat exclude each other.")
     hashes = parameters.two_hashes(base, head)
-    if hashes and (stat or binaries or coverage is not None or any(scope.values())):
+    if hashes and (stat or binaries or coverage or any(scope.values())):
         raise click.UsageError("Other options do not apply to two specs.")
     with console.faults_end_with(NOT_COMPARED, catches=exit_code):
         if hashes:
@@ -105,7 +99,7 @@ def _diff_sides(
     catalog: str,
     refs: tuple[str, str] | None,
     scope: _Scope,
-    dimensions: "tuple[CoverageDimension, ...] | None",
+    coverage: tuple[str, ...],
     *,
     stat: bool,
     binaries: bool,
@@ -113,10 +107,13 @@ def _diff_sides(
     """Print the changes between two sides; return whether there are any."""
     from server.terminal.documents import print_answer
     from server.terminal.printing import comparisons
+    from snapshots.changes.coverage import CoverageDimension
     from snapshots.changes.diff import SpecChangeKind
 
     opened, compared = comparisons.compare(catalog, refs, **scope)
-    if dimensions is not None:
+    if coverage:
+        names = dict.fromkeys(name.replace("-", "_") for name in coverage)
+        dimensions = tuple(map(CoverageDimension, names))
         cells = compared.coverage(dimensions)
         question = comparisons.question_of(compared, "Coverage", by=dimensions)
         print_answer(opened, question, comparisons.coverage_lines(compared, cells))
@@ -208,7 +205,7 @@ def notes_command(
     base: Base,
     head: Head,
     *,
-    form: Annotated[str, parameters.format_option("markdown", "html")],
+    form: Annotated[str | None, option("--format", type=click.Choice(["markdown", "html"]))],
     template: Annotated[Path | None, option(type=parameters.FILE, metavar="FILE")],
     scope: _Scope,
     output: Output,
@@ -219,17 +216,17 @@ def notes_command(
     - head: The head, in the same forms.
     - stack: Only specs that are in this stack on either side.
     - matching: Only specs that match this query, in Spack's spec syntax, on either side.
-    - form: Markdown or HTML.
+    - form: Markdown, the default, or HTML.
     - template: Use the Jinja template in this file, or one that is part of cachelog: chat or
       github-release.
     - output: Write to this file instead of standard output.
     """
     from server.terminal.printing.comparisons import compare
 
-    if template is not None and parameters.is_written("form"):
+    if template is not None and form is not None:
         raise click.UsageError("--template and --format exclude each other.")
     _, compared = compare(catalog, parameters.refs_or_none(base, head), **scope)
-    text = _rendered(compared.notes(), form, template)
+    text = _rendered(compared.notes(), form or "markdown", template)
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.recipes_import import ImportedRecipes
     from snapshots.models import RevisionInfo
-    from snapshots.timelines.causes import SeriesCauseKey
 
 # -- log
 
@@ -46,7 +45,7 @@ def log_command(
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.documents import print_answer
-    from server.terminal.printing.histories import Selection, log_of
+    from server.terminal.printing.histories import log_of
     from snapshots import refs
 
     if subject is not None:
@@ -59,7 +58,7 @@ def log_command(
     series = series or (refs.series(tag) if tag is not None else None)
     if subject is not None and (tag or since) and console.prints_json():
         raise click.UsageError("--json of a package or hash has all entries: omit --tag, --since.")
-    log = log_of(opened, subject, series, Selection(tag=tag, since=since, limit=limit))
+    log = log_of(opened, subject, series, tag=tag, since=since, limit=limit)
     if oneline or console.prints_json() or console.prints_query():
         print_answer(opened, log.question, log.short_lines())
     else:
@@ -69,16 +68,6 @@ def log_command(
 # -- causes
 
 
-def _keys(text: str) -> "tuple[SeriesCauseKey, ...]":
-    from snapshots.timelines.causes import SeriesCauseKey
-
-    names = parameters.listed(text, [key.value for key in SeriesCauseKey], "keys")
-    return tuple(map(SeriesCauseKey, dict.fromkeys(names)))
-
-
-_KEYS = parameters.Parsed("keys", _keys)
-
-
 @parameters.catalog_command("causes", has_document=True)
 def causes_command(
     *,
@@ -86,7 +75,8 @@ def causes_command(
     since: Since,
     until: Annotated[datetime | None, option(metavar="TIME", type=parameters.TIME)],
     by: Annotated[
-        "tuple[SeriesCauseKey, ...]", option(type=_KEYS, default="package", metavar="LIST")
+        tuple[str, ...],
+        option(type=click.Choice(["package", "kind", "commit"]), multiple=True),
     ],
     limit: Limit,
     catalog: str,
@@ -99,14 +89,16 @@ def causes_command(
     - series: The series: develop, vX.Y.Z ... By default develop, else the series with the most
       revisions.
     - until: Only revisions taken at this time or earlier.
-    - by: Group causes by these, separated by commas: package, kind, commit. For a commit, only
-      causes in packages whose recipes it changed count.
+    - by: Group causes by this (repeatable), by default by package. For a commit, only causes in
+      packages whose recipes it changed count.
     - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.catalogs import open_catalog
     from server.terminal.printing.histories import print_causes
+    from snapshots.timelines.causes import SeriesCauseKey
 
-    print_causes(open_catalog(catalog), series, by, since, until, limit)
+    keys = list(map(SeriesCauseKey, dict.fromkeys(by or ["package"])))
+    print_causes(open_catalog(catalog), series, keys, since, until, limit)
 
 
 # -- recipes

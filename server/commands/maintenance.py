@@ -10,8 +10,7 @@ import click
 from server.commands.runs import fail, recorded
 from server.terminal import console, parameters
 from server.terminal.completion import complete_ref
-from server.terminal.parameters import Cluster, Flag, Jobs, Keep, WholeTags, argument, option
-from snapshots.errors import InvalidArgument
+from server.terminal.parameters import Cluster, Flag, Jobs, Keep, argument, option
 from snapshots.texts import counted
 
 if TYPE_CHECKING:
@@ -50,9 +49,7 @@ def remove_command(
 
 
 @parameters.catalog_command("prune")
-def prune_command(
-    *, keep: Keep, series: parameters.Series, whole_tags: WholeTags, dry_run: _DryRun, catalog: str
-) -> None:
+def prune_command(*, keep: Keep, series: parameters.Series, dry_run: _DryRun, catalog: str) -> None:
     """Remove all revisions but those that a policy keeps.
 
     The newest revision of each series is always kept. 'cachelog vacuum' deletes contents that no
@@ -61,17 +58,15 @@ def prune_command(
     - series: Only this series: develop, vX.Y.Z ...
     """
     from server.terminal.catalogs import open_catalog
-    from server.terminal.printing.maintenance import kept_by_tag_alone, pruned_lines
+    from server.terminal.printing.maintenance import pruned_lines
     from snapshots.catalog.retention import choose
 
     opened = open_catalog(catalog)
     history = opened.history
     history.require_series(series)
-    choices = choose(history, keep, only=series, whole_tags=whole_tags)
+    choices = choose(history, keep, only=series)
     superfluous = (choice.revision for choice in choices if not choice.kept_by)
     removal = _remove(opened.catalog, superfluous, dry_run=dry_run)
-    if warning := kept_by_tag_alone(choices):
-        console.note(warning)
     console.print_result(removal, pruned_lines(removal, choices, history, dry_run=dry_run))
 
 
@@ -92,7 +87,6 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
 def keep_list_command(
     *,
     keep: Keep,
-    whole_tags: WholeTags,
     locks: Annotated[
         tuple[str, ...], option("--lock", type=click.Path(), multiple=True, metavar="FILE")
     ],
@@ -115,7 +109,7 @@ def keep_list_command(
 
     opened = open_catalog(catalog)
     locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
-    choices = choose(opened.history, keep, whole_tags=whole_tags)
+    choices = choose(opened.history, keep)
     digests = dict.fromkeys(choice.revision.digest for choice in choices if choice.kept_by)
     kept = keep_list(opened.library, digests, locked, whole=whole)
     if kept.num_unknown:
@@ -127,29 +121,26 @@ def keep_list_command(
         click.echo(hash_)
 
 
-_OlderThan = Annotated[
-    timedelta, option(type=parameters.DURATION, default="1d", metavar="DURATION")
-]
-
-
 @parameters.catalog_command("vacuum")
-def vacuum_command(*, older_than: _OlderThan, dry_run: _DryRun, catalog: str) -> None:
+def vacuum_command(
+    *,
+    older_than: Annotated[int, option(type=click.IntRange(1, 168), default=24, metavar="HOURS")],
+    dry_run: _DryRun,
+    catalog: str,
+) -> None:
     """Delete files that are no longer needed.
 
     These are contents of removed revisions, leftovers of interrupted imports, and files that were
     merged into others, if they have not been in use for some time. Files are deleted before
     anything is written, so this works on a full disk.
 
-    - older_than: Delete files that have not been in use for this time: 12h, 1d, 1w. From 1h to 7d.
+    - older_than: Delete files that have not been in use for so many hours, at most 168.
     """
     from server.terminal.printing.maintenance import vacuumed_lines
     from snapshots.catalog.catalog import Catalog
-    from snapshots.catalog.vacuum import check_grace, vacuum
+    from snapshots.catalog.vacuum import vacuum
 
-    try:
-        grace = check_grace(older_than)
-    except InvalidArgument as error:
-        raise click.BadParameter(error.reason, param_hint="'--older-than'") from None
+    grace = timedelta(hours=older_than)
     with console.progress() as bars:
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
     console.print_result(done, vacuumed_lines(done, grace, dry_run=dry_run))

@@ -137,7 +137,7 @@ def _prune(catalog: "Catalog", policy: "tuple[RetentionRule, ...]", bars: "Progr
     from snapshots.catalog.removal import plan, remove
     from snapshots.catalog.retention import choose
 
-    choices = choose(catalog.history, policy, whole_tags=True)
+    choices = choose(catalog.history, policy)
     superfluous = [choice.revision for choice in choices if not choice.kept_by]
     remove(catalog, plan(catalog, superfluous), bars)
     num_kept = len(choices) - len(superfluous)

@@ -28,6 +28,9 @@ _OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBAD
 
 _PREFIX = "cachelog: "
 
+_FIRST_COLUMN = "\r\x1b[K"
+"""Returns to the beginning of the terminal's line, and erases it."""
+
 _LINES_AT_ONCE = 100
 """The lines that are written together."""
 
@@ -196,25 +199,19 @@ def _json_escape(match: re.Match[str]) -> str:
 
 @contextmanager
 def progress() -> Iterator["Notify"]:
-    """Show progress bars at a terminal, and nothing elsewhere. Yields the function that reports."""
+    """Show what is done in a line at a terminal, and nothing elsewhere.
+
+    Yields the function that reports. The line is removed at the end.
+    """
     if not sys.stderr.isatty():
         yield lambda _task, _done, _total: None
         return
-    from rich import console, progress
 
-    columns = (
-        progress.TextColumn("{task.description}", markup=False),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-    )
-    screen = console.Console(stderr=True)
-    with progress.Progress(*columns, console=screen, transient=True) as bars:
-        tasks: dict[str, progress.TaskID] = {}
+    def report(task: str, done: int, total: int | None) -> None:
+        of = "" if total is None else f" of {total:,}"
+        click.echo(f"{_FIRST_COLUMN}{visible(task)}: {done:,}{of}", nl=False, err=True)
 
-        def report(task: str, done: int, total: int | None) -> None:
-            if task not in tasks:
-                tasks[task] = bars.add_task(visible(task), total=total)
-            bars.update(tasks[task], completed=done, total=total, visible=done != total)
-
+    try:
         yield report
+    finally:
+        click.echo(_FIRST_COLUMN, nl=False, err=True)

@@ -4,8 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
-from fractions import Fraction
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, is_typeddict
 
@@ -28,19 +27,7 @@ SIDE_FORMS = (
     "an installation's .spack-db or cache pages (./FILE)"
 )
 
-DIMENSIONS = (
-    "stack",
-    "target",
-    "operating-system",
-    "platform",
-    "compiler",
-    "compiler-name",
-    "version",
-)
-"""The dimensions of coverage, by their names on the command line."""
-
-_DIMENSIONS = ", ".join(DIMENSIONS)
-_FORMS = {"SIDE": SIDE_FORMS, "REF": REF_FORMS, "LATEST": LATEST, "DIMENSIONS": _DIMENSIONS}
+_FORMS = {"SIDE": SIDE_FORMS, "REF": REF_FORMS, "LATEST": LATEST}
 """What descriptions of parameters say by ``{NAME}``."""
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -50,16 +37,7 @@ _MAX_JOBS = 256
 
 _CLUSTER = "CACHELOG_CLUSTER"
 
-_PERCENT = re.compile(r"(?P<number>\d{1,3}(\.\d{1,6})?) ?%?")
-_DURATION = re.compile(r"(?P<number>\d{1,5})(?P<unit>[hdw])|0")
 _HASH = re.compile(r"/[a-z2-7]{1,32}", re.IGNORECASE)
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-
-_AGO = re.compile(
-    r"(?P<number>\d{1,5}|an?) (?P<unit>second|minute|hour|day|week|month|year)s? ago", re.ASCII
-)
-_AGO_DAYS = {"month": 30, "year": 365}
-"""The units that ``timedelta`` does not have, in days."""
 
 _PREFIX = "CACHELOG_"
 _CATALOG_VARIABLE = "CACHELOG_CATALOG"
@@ -86,44 +64,14 @@ class Parsed(click.ParamType[Value]):
 
 
 def _moment(text: str) -> datetime:
-    from snapshots.refs import parse_moment
+    from snapshots.refs import Ago, parse_moment
 
-    ago = _AGO.fullmatch(text.strip().lower())
-    if ago is None:
-        try:
-            return parse_moment(text)
-        except InvalidArgument as error:
-            raise InvalidArgument(error.name, f"{error.reason}, or '1 week ago'") from None
-    number, unit = 1 if ago["number"].startswith("a") else int(ago["number"]), ago["unit"]
-    if unit in _AGO_DAYS:
-        number, unit = number * _AGO_DAYS[unit], "day"
+    if ago := Ago.parse(text.strip().lower()):
+        return ago.before(datetime.now(UTC))
     try:
-        return datetime.now(UTC) - timedelta(**{f"{unit}s": number})
-    except OverflowError:
-        raise InvalidArgument("time", f"{text!r} is before the year 1") from None
-
-
-def _duration(text: str) -> timedelta:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        raise InvalidArgument("duration", f"{text!r} is not a duration such as 12h, 1d or 1w")
-    return int(match["number"] or 0) * _UNITS[match["unit"] or "h"]
-
-
-def _percent(text: str) -> Fraction:
-    match = _PERCENT.fullmatch(text)
-    if match is None or Fraction(match["number"]) > 100:
-        raise InvalidArgument("percent", f"{text!r} is not a percentage from 0 to 100")
-    return Fraction(match["number"])
-
-
-def listed(text: str, names: Sequence[str], kind: str) -> list[str]:
-    """Return the names in a comma-separated list; raises InvalidArgument for unknown ones."""
-    written = [name.strip() for name in text.split(",") if name.strip()]
-    if unknown := [name for name in written if name not in names]:
-        reason = f"{', '.join(map(repr, unknown))} is not one of {', '.join(names)}"
-        raise InvalidArgument(kind, reason)
-    return written
+        return parse_moment(text)
+    except InvalidArgument as error:
+        raise InvalidArgument(error.name, f"{error.reason}, or '1 week ago'") from None
 
 
 def _policy(text: str) -> "tuple[RetentionRule, ...]":
@@ -134,12 +82,6 @@ def _policy(text: str) -> "tuple[RetentionRule, ...]":
 
 TIME = Parsed("time", _moment)
 """A date, or a date and time (RFC 3339, by default in UTC); or an age, such as '1 week ago'."""
-
-DURATION = Parsed("duration", _duration)
-"""A duration: a number of hours, days or weeks, such as 12h, 1d or 1w; or 0."""
-
-PERCENT = Parsed("percent", _percent)
-"""A percentage from 0 to 100, with or without its sign, as an exact fraction."""
 
 
 def _check_variables(ctx: click.Context, _param: click.Parameter, catalog: str) -> str:
@@ -287,10 +229,6 @@ Keep = Annotated[
         "'all'.",
     ),
 ]
-WholeTags = Annotated[
-    bool,
-    option(is_flag=True, help="Also remove the newest revision of tags, which is kept by default."),
-]
 Jobs = Annotated[int | None, option(type=click.IntRange(1, _MAX_JOBS), metavar="N")]
 Cluster = Annotated[
     str | None,
@@ -383,9 +321,3 @@ def require_no_more(words: Sequence[str], expected: int) -> None:
     """Raise UsageError for more arguments than expected."""
     if len(words) > expected:
         raise click.UsageError(f"There is one argument too many: {words[expected]}")
-
-
-def is_written(option: str) -> bool:
-    """Return whether an option was entered on the command line, not in a variable."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is click.core.ParameterSource.COMMANDLINE

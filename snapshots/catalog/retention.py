@@ -32,7 +32,6 @@ _ALLOWED = (
     "or 'all'. Separate rules by commas: 30 daily, 52 weekly, all releases"
 )
 
-NEWEST_OF_TAG = "newest of its tag"
 NEWEST_OF_SERIES = "newest of its series"
 OTHER_SERIES = "another series"
 
@@ -80,16 +79,12 @@ def _rule(part: str, text: str) -> RetentionRule:
 
 
 def choose(
-    history: History,
-    rules: Sequence[RetentionRule],
-    *,
-    only: str | None = None,
-    whole_tags: bool = False,
+    history: History, rules: Sequence[RetentionRule], *, only: str | None = None
 ) -> list[RetentionChoice]:
     """Return the decision about every revision, newest first.
 
-    With ``only``, the revisions of all other series are kept. The newest revision of each tag is
-    kept, except with ``whole_tags``; the newest of each series is always kept.
+    With ``only``, the revisions of all other series are kept. The newest of each series is always
+    kept.
     """
     reasons: defaultdict[RevisionInfo, list[str]] = defaultdict(list)
     for name in history.series_names:
@@ -103,11 +98,6 @@ def choose(
                 reasons[revision].append(str(rule))
         if not reasons[revisions[0]]:
             reasons[revisions[0]].append(NEWEST_OF_SERIES)
-    if not whole_tags:
-        for tag in history.tags:
-            newest = history.of_tag(tag)[0]
-            if not reasons[newest]:
-                reasons[newest].append(NEWEST_OF_TAG)
     return [RetentionChoice(revision, tuple(reasons[revision])) for revision in history.revisions]
 
 

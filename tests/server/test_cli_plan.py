@@ -62,6 +62,9 @@ def test_text_lists_specs_to_build(week: Path) -> None:
     assert lines[-1] == "downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     (gettext,) = (line for line in lines if line.endswith("recipe of gettext changed"))
     assert gettext.split()[:2] == ["180", "185"]
+    report = plan(week, "--json").json
+    assert report["sizeLabel"] == "101-500"
+    assert [it["numToBuild"] for it in report["stacks"]] == [116, 75]
 
 
 def test_comment_summarizes_the_plan(week: Path) -> None:

@@ -50,7 +50,7 @@ def test_removed_and_added_specs_have_reasons(world: World) -> None:
 def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     """Lost and gained cells, and the nearest specs of a lost one; ``--stack`` restricts them."""
     cells = coverage(BASE, HEAD, ["stack", "target"])
-    result = succeed_in(world, "diff", *REFS, "--coverage", "stack,target")
+    result = succeed_in(world, "diff", *REFS, "--coverage", "stack", "--coverage", "target")
     lost_and_gained = [line[2:] for line in result.lines if line[:3] in ("  -", "  +")]
     lines = [line.partition(":")[0] for line in lost_and_gained]
     expected = [f"{'-' if cell.is_lost else '+'} {' '.join(cell.cell.values)}" for cell in cells]
@@ -59,7 +59,7 @@ def test_coverage_lists_lost_and_gained_cells(world: World) -> None:
     assert nearest == [cell.nearest[0][:7] for cell in cells if cell.nearest]
     lost = sum(cell.is_lost for cell in cells)
     assert result.lines[-1] == (f"{lost} lost, {len(cells) - lost} gained (package, stack, target)")
-    assert run_in(world, "diff", *REFS, "--coverage", "", "--exit-code").code == 1
+    assert run_in(world, "diff", *REFS, "--coverage", "stack", "--exit-code").code == 1
     same = ("develop", "develop", "--coverage", "stack", "--exit-code")
     assert run_in(world, "diff", *same).code == 0
     report = run_in(world, "diff", *REFS, "--coverage", "stack", "--stack", "hep", "--json").json

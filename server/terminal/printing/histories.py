@@ -1,11 +1,11 @@
 """The history of a series, a package or a hash, in the style of ``git log``; and of causes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import nlargest
 from itertools import islice
 from operator import attrgetter
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -27,7 +27,7 @@ from snapshots.texts import counted, day, few, in_words, minute, short_digest, v
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey
 from snapshots.timelines.growth import GrowthPoint, with_returned
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
-from snapshots.timelines.spans import Span
+from snapshots.timelines.spans import HashHistory, Span
 
 _INDENT = " " * 4
 
@@ -38,27 +38,8 @@ _MAX_CHECKSUMS = 5
 _AT_FIRST = 24
 """Number of entries that are read first, so that they are printed soon; then all others."""
 
-Item = TypeVar("Item")
 SpecCounts: TypeAlias = PackageCounts | PackageEntry | PairCounts
 """Records with the numbers of specs that were added, removed and changed."""
-
-
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The entries to show: of a tag, since a time, and up to a number; None for all."""
-
-    tag: str | None
-    since: datetime | None
-    limit: int | None
-
-    def of(self, items: Iterable[Item], revision: Callable[[Item], RevisionInfo]) -> Iterator[Item]:
-        """Yield the selected items; ``revision`` returns the revision of an item."""
-        selected = (
-            item
-            for item in items
-            if self.tag in (None, revision(item).tag)
-            and (self.since is None or revision(item).taken_at >= self.since)
-        )
-        return islice(selected, self.limit)
 
 
 class LogEntry(msgspec.Struct, frozen=True):
@@ -96,40 +77,62 @@ class Log(msgspec.Struct, frozen=True):
 
 
 def log_of(
-    opened: OpenedCatalog, subject: str | None, series: str | None, selection: Selection
+    opened: OpenedCatalog,
+    subject: str | None,
+    series: str | None,
+    *,
+    tag: str | None,
+    since: datetime | None,
+    limit: int | None,
 ) -> Log:
     """Return the log of a series, of a package in it, or of the hash after a slash.
 
-    ``series`` is by default the main one, and for a hash all.
+    ``series`` is by default the main one, and for a hash all. The entries are those of a tag, since
+    a time, and up to a number; None for all.
     """
+
+    def is_shown(revision: RevisionInfo) -> bool:
+        return tag in (None, revision.tag) and (since is None or revision.taken_at >= since)
+
     if subject is not None and subject.startswith("/"):
-        return _hash_log(opened, subject, series, selection)
+        past = opened.hash_history(subject)
+        spans = [span for span in past.spans if series in (None, span.series)]
+        events = [event for event in _events(spans) if is_shown(event.revision)]
+        question = Question("HashLog", {"hash": past.hash})
+        return Log(question, _hash_title(opened, past, spans), iter(events[:limit]))
     series = opened.series_or_main(series)
-    if subject is not None:
-        return _package_log(opened, subject, series, selection)
-    return _series_log(opened.complete(series), series, selection)
+    if subject is None:
+        opened = opened.complete(series)
+        points = opened.library.history_queries.growth(opened.history, series)
+        shown = [point for point in reversed(points) if is_shown(point.revision)]
+        variables = {"series": series, "tag": tag, "since": since, "first": limit}
+        heading = f"{text.name(series)}: {counted(len(points), 'revision')}, newest first"
+        entries = _entries(opened, series, shown[:limit])
+        return Log(Question("Log", variables), [heading], entries)
+    timeline = opened.package_timeline(subject, series)
+    revisions = counted(len(opened.history.of_series(series)), "revision")
+    heading = f"{len(timeline.entries):,} of {revisions} changed it"
+    changes = [entry for entry in timeline.entries if is_shown(entry.head)]
+    return Log(
+        Question("PackageLog", {"series": series, "package": subject, "first": limit}),
+        [
+            f"{text.name(subject)} in {series}: {heading}",
+            f"first seen in {title(timeline.first_seen)}",
+            f"last seen in {title(timeline.last_seen)}",
+        ],
+        map(_package_entry, changes[:limit]),
+    )
 
 
 # -- a series
 
 
-def _series_log(opened: OpenedCatalog, series: str, selection: Selection) -> Log:
-    points = opened.library.history_queries.growth(opened.history, series)
-    selected = selection.of(reversed(points), lambda point: point.revision)
-    variables = {"series": series, "tag": selection.tag, "since": selection.since}
-    return Log(
-        Question("Log", variables | {"first": selection.limit}),
-        [f"{text.name(series)}: {counted(len(points), 'revision')}, newest first"],
-        _entries(opened, series, selected),
-    )
-
-
 def _entries(
-    opened: OpenedCatalog, series: str, points: Iterator[GrowthPoint]
+    opened: OpenedCatalog, series: str, points: Sequence[GrowthPoint]
 ) -> Iterator[LogEntry]:
     """Yield the entries as they are read. Raises CatalogError if stored data is damaged."""
     past = opened.library.history_queries
-    for batch in (list(islice(points, _AT_FIRST)), list(points)):
+    for batch in (points[:_AT_FIRST], points[_AT_FIRST:]):
         pairs = [Neighbours(point.base, point.revision).pair for point in batch]
         returned = past.count_returned(opened.history, series, pairs)
         packages = past.package_counts(pairs)
@@ -160,26 +163,9 @@ def _weight(package: PackageCounts) -> int:
 # -- a package
 
 
-def _package_log(opened: OpenedCatalog, name: str, series: str, selection: Selection) -> Log:
-    timeline = opened.package_timeline(name, series)
-    revisions = counted(len(opened.history.of_series(series)), "revision")
-    changed = f"{len(timeline.entries):,} of {revisions} changed it"
-    return Log(
-        Question("PackageLog", {"series": series, "package": name, "first": selection.limit}),
-        [
-            f"{text.name(name)} in {series}: {changed}",
-            f"first seen in {title(timeline.first_seen)}",
-            f"last seen in {title(timeline.last_seen)}",
-        ],
-        (
-            LogEntry(
-                entry.head,
-                package_line(entry),
-                [f"{_INDENT}{_package_text(entry)}", *_count_lines(entry, entry.reasons)],
-            )
-            for entry in selection.of(timeline.entries, lambda entry: entry.head)
-        ),
-    )
+def _package_entry(entry: PackageEntry) -> LogEntry:
+    lines = [f"{_INDENT}{_package_text(entry)}", *_count_lines(entry, entry.reasons)]
+    return LogEntry(entry.head, package_line(entry), lines)
 
 
 def _package_text(entry: PackageEntry | PackageCounts) -> str:
@@ -197,17 +183,15 @@ def package_line(entry: PackageEntry) -> str:
 # -- a hash
 
 
-def _hash_log(opened: OpenedCatalog, subject: str, series: str | None, selection: Selection) -> Log:
-    opened = opened.complete()
-    past = opened.hash_history(subject)
+def _hash_title(opened: OpenedCatalog, past: HashHistory, spans: Sequence[Span]) -> list[str]:
+    """Return the name of a hash, its spans, and the checksums of its binaries if it had several."""
     checksums = sorted(opened.library.history_queries.checksums(opened.history, past))
-    spans = [span for span in past.spans if series in (None, span.series)]
     name = text.name(versioned(past.name, past.version))
     lines = [f"{name} {text.digest(f'/{past.hash}')}", *span_lines(spans)]
     if len(checksums) > 1:
         binaries = f"{len(checksums):,} binaries under this hash"
         lines.append(text.changed(f"{binaries}: {few(checksums, _MAX_CHECKSUMS)}"))
-    return Log(Question("HashLog", {"hash": past.hash}), lines, _events(spans, selection))
+    return lines
 
 
 def _reason_text(reason: SpecChangeReason | None) -> str:
@@ -228,7 +212,7 @@ def span_lines(spans: Iterable[Span], indent: str = "") -> Iterator[str]:
         yield f"{indent}{span.series}: {revisions}: {about}; {end}"
 
 
-def _events(spans: Iterable[Span], selection: Selection) -> Iterator[LogEntry]:
+def _events(spans: Iterable[Span]) -> Iterator[LogEntry]:
     """Yield an entry for each revision in which a span began or ended, newest first."""
     events: list[tuple[RevisionInfo, SpecChangeReason | None, SpecChangeKind]] = []
     for span in spans:
@@ -236,7 +220,7 @@ def _events(spans: Iterable[Span], selection: Selection) -> Iterator[LogEntry]:
         if span.gone_in is not None:
             events.append((span.gone_in, span.reason_gone, SpecChangeKind.REMOVED))
     events.sort(key=lambda event: age(event[0]), reverse=True)
-    for revision, why, kind in selection.of(events, lambda event: event[0]):
+    for revision, why, kind in events:
         sign, style = SIGNS[kind]
         reason = _reason_text(why)
         line = style(f"{sign} {kind.value}{reason and f': {reason}'}")

@@ -17,7 +17,7 @@ from server.terminal.printing.text import (
 from snapshots.catalog.copies import Copied
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
-from snapshots.catalog.retention import NEWEST_OF_TAG, RetentionChoice
+from snapshots.catalog.retention import RetentionChoice
 from snapshots.catalog.runs import Run
 from snapshots.catalog.status import Status
 from snapshots.catalog.vacuum import Vacuumed
@@ -66,13 +66,6 @@ def pruned_lines(
     yield _summary(removal, dry_run=dry_run)
 
 
-def kept_by_tag_alone(choices: Sequence[RetentionChoice]) -> str:
-    """Return a warning about the revisions that no rule of the policy keeps; empty without any."""
-    num_kept = sum(choice.kept_by == (NEWEST_OF_TAG,) for choice in choices)
-    what = f"warning: {counted(num_kept, 'revision')} kept only as the newest of a tag, not by the "
-    return f"{what}policy; --whole-tags removes these" if num_kept else ""
-
-
 def _summary(removal: Removal, *, dry_run: bool) -> str:
     if not removal.revisions:
         return "nothing to remove"
@@ -96,8 +89,6 @@ def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[s
         after = counted(hours, "hour") if hours % 24 else counted(hours // 24, "day")
         unlisted = f"{counted(len(done.struck_off), 'unused content')} {would}unlisted"
         lines.append(f"{unlisted}; a vacuum after {after} deletes the files")
-    if done.relisted:
-        lines.append(f"{counted(len(done.relisted), 'content')} {would}listed again")
     if done.num_pairs or done.num_rows:
         pairs = f"{counted(done.num_pairs, 'pair')} of former neighbours"
         lines.append(f"{pairs} and {counted(done.num_rows, 'row')} of such {would}forgotten")

@@ -15,7 +15,6 @@ from server.terminal.printing.comparisons import CatalogComparison
 from server.terminal.printing.text import TableColumn, number, table
 from snapshots.changes.coverage import CoverageChangeKind
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.package_changes import PackageChange
 from snapshots.changes.plans import Plan, StackLock, StackPlan
 from snapshots.changes.rules.rule_files import read_rules
 from snapshots.errors import InvalidArgument
@@ -125,22 +124,19 @@ def judge_plan(rules: str, planned: Planned) -> verdicts.GateReport:
 # -- lines
 
 
-def summary(planned: Planned) -> str:
-    """Return the numbers of specs to build, reused and external in one line."""
-    plan = planned.plan
-    text = f"{len(plan.to_build):,} of {counted(plan.num_specs, 'spec')} to build"
-    return f"{text}; {plan.num_reused:,} reused, {plan.num_external:,} external"
-
-
 def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
     """Yield the specs to build of each stack, the causes, and the losses."""
     yield from comparisons.title_lines(planned)
-    yield f"{summary(planned)} (size {planned.plan.size_label})"
+    plan = planned.plan
+    counts = f"{len(plan.to_build):,} of {counted(plan.num_specs, 'spec')} to build"
+    counts += f"; {plan.num_reused:,} reused, {plan.num_external:,} external"
+    yield f"{counts} (size {plan.size_label})"
     yield from table(planned.stack_plans, _columns(planned))
     yield from comparisons.cause_lines(planned)
-    for change in planned.plan.downgrades:
-        yield f"downgraded: {text.name(change.name)} {_downgrade_text(change)}"
-    cells = planned.plan.cells.select([CoverageChangeKind.LOST])
+    for change in plan.downgrades:
+        versions = f"{change.newest_before} → {change.newest_after}"
+        yield f"downgraded: {text.name(change.name)} {versions}"
+    cells = plan.cells.select([CoverageChangeKind.LOST])
     yield from comparisons.coverage_cell_lines(cells[:_MAX_LISTED])
     if len(cells) > _MAX_LISTED:
         yield text.quiet(f"and {len(cells) - _MAX_LISTED:,} more are lost")
@@ -165,15 +161,8 @@ def _columns(planned: Planned) -> list[TableColumn]:
     return columns
 
 
-# -- a comment
-
-
-def plan_comment(planned: Planned, report: verdicts.GateReport | None) -> str:
+def markdown(planned: Planned, report: verdicts.GateReport | None) -> str:
     """Return the Markdown comment for a pull request."""
     results = () if report is None else report.verdict.results
     broken = [result for result in results if not result.passed]
     return comment(planned.plan, planned.notes(), planned.stack_plans, broken)
-
-
-def _downgrade_text(change: PackageChange) -> str:
-    return f"{change.newest_before} → {change.newest_after}"

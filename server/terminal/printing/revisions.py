@@ -16,7 +16,6 @@ from server.terminal.printing import histories, text
 from server.terminal.printing.comparisons import field_text, pair_text
 from server.terminal.printing.text import TableColumn, labelled, number, table
 from snapshots.arrays import Mask, Rows
-from snapshots.catalog.library import best_covering, candidates
 from snapshots.catalog.publication import Publication
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.reasons import SpecChangeReason
@@ -472,31 +471,16 @@ def _dependent_lines(side: Side, row: int) -> Iterator[str]:
 # -- the specs of a lock file
 
 
-def print_check(location: str, locked: LockFile, ref: str | None, *, best: bool) -> Lookup:
-    """Look up the specs of a lock file in the side that a ref names, and print which it has.
+def print_check(location: str, locked: LockFile, ref: str | None) -> Lookup:
+    """Look up the specs of a lock file in a side, and print which it has.
 
-    By default, that is the newest revision of the main series. With ``best``, it is the revision
-    with the most specs, among the newest of each tag.
+    By default, that is the newest revision of the main series.
     """
     requested = RequestedSpecs(locked.specs)
     opened, revision = open_side(location, ref)
-    covered = []
-    if best:
-        covered = best_covering(opened.library, candidates(opened.history), requested)
-        revision = covered[0].revision
     lookup = Lookup(requested, opened.frame(revision))
 
     def lines() -> Iterator[str]:
-        if covered:
-            columns = [
-                text.REVISION,
-                number("specs", 0, lambda it: f"{it.num_found:,} of {len(requested):,}"),
-                number("roots", 1, lambda it: f"{it.num_roots_found:,} of {requested.num_roots:,}"),
-            ]
-            yield from table(covered[:_MAX_LISTED], columns)
-            if (further := len(covered) - _MAX_LISTED) > 0:
-                yield text.quiet(f"and {counted(further, 'revision')} more")
-            yield ""
         writer = "" if locked.writer is None else f", for a lock file of {locked.writer}"
         yield f"Searched {title(revision)}{writer}"
         yield from _count_lines(locked, lookup)

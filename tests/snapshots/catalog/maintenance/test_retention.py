@@ -88,22 +88,15 @@ def test_rules_apply_to_each_series() -> None:
     }
 
 
-def test_newest_revision_of_each_tag_is_kept() -> None:
-    """With ``whole_tags``, only the newest revision of the series is."""
+def test_newest_revision_of_each_series_is_kept() -> None:
+    """Of dated tags, only the newest is."""
     rows = [
         a_row(START + timedelta(days=number), f"nightly-2026-01-0{number + 1}")
         for number in range(4)
     ]
-    history = History([*rows, *every_six_hours(3)])
     policy = retention.parse_policy("all releases")
-    reasons = {choice.revision: choice.kept_by for choice in retention.choose(history, policy)}
-    assert [reasons[row] for row in rows] == [(retention.NEWEST_OF_TAG,)] * 3 + [
-        (retention.NEWEST_OF_SERIES,)
-    ]
-    choices = {
-        choice.revision: choice.kept_by
-        for choice in retention.choose(history, policy, whole_tags=True)
-    }
+    history = History([*rows, *every_six_hours(3)])
+    choices = {it.revision: it.kept_by for it in retention.choose(history, policy)}
     assert [choices[row] for row in rows] == [()] * 3 + [(retention.NEWEST_OF_SERIES,)]
 
 
@@ -128,10 +121,9 @@ rules = st.builds(
 @given(
     rows=st.lists(st.builds(a_row, moments, tags), max_size=30),
     policy=st.lists(rules, min_size=1, max_size=3),
-    whole_tags=st.booleans(),
 )
 def test_choices_agree_with_a_naive_count(
-    rows: list[RevisionInfo], policy: list[retention.RetentionRule], *, whole_tags: bool
+    rows: list[RevisionInfo], policy: list[retention.RetentionRule]
 ) -> None:
     """Periods are counted by formatted dates."""
     history = History({row.ref: row for row in rows}.values())
@@ -145,8 +137,6 @@ def test_choices_agree_with_a_naive_count(
                 label = f"{row.taken_at:{PERIODS[rule.what]}}" if rule.what in PERIODS else number
                 newest.setdefault(str(label), row)
             expected.update([*newest.values()][: rule.number])
-    if not whole_tags:
-        expected.update(history.of_tag(tag)[0] for tag in history.tags)
-    choices = retention.choose(history, policy, whole_tags=whole_tags)
+    choices = retention.choose(history, policy)
     assert [choice.revision for choice in choices] == history.revisions
     assert {choice.revision for choice in choices if choice.kept_by} == expected

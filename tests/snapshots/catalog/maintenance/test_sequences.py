@@ -72,7 +72,7 @@ class Run:
         self.catalog.refresh(missing_ok=True)
         history = self.catalog.history
         policy = parse_policy(self.random.choice(POLICIES))
-        choices = choose(history, policy, whole_tags=self.random.random() < 0.5)
+        choices = choose(history, policy)
         self._remove([choice.revision for choice in choices if not choice.kept_by])
 
     def _remove(self, revisions: Sequence[RevisionInfo]) -> None:
