@@ -644,8 +644,9 @@ class Causes(Arrays):
         # The last item is that of the row -1, for no row.
         self._specs = np.full(len(head.frame) + 1, -1, np.int32)
         self._specs[self.head_rows] = np.arange(graph.num_starts)
-        has_best = self._best[own.pairs] == self._own.numbers
-        self._paths = Paths(base, head, graph, self._best, np.unique(own.pairs[has_best]))
+        has_best = np.zeros(graph.num_pairs, np.bool_)
+        has_best[own.pairs[self._best[own.pairs] == self._own.numbers]] = True
+        self._paths = Paths(base, head, graph, self._best, np.flatnonzero(has_best))
 
     def __len__(self) -> int:
         return len(self._names)

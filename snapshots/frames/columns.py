@@ -393,6 +393,7 @@ def are_among(hashes: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]) ->
     ascending = np.sort(others[begins_of_runs(others)])
     if not len(ascending):
         return np.zeros(len(hashes), np.bool_)
+    ascending = ascending[begins_of_runs(ascending)]
     places = np.searchsorted(ascending, hashes)
     mask: Mask = ascending[np.minimum(places, len(ascending) - 1)] == hashes
     return mask

@@ -121,7 +121,7 @@ def bottom_up_levels(sources: Rows, targets: Rows, num_nodes: int) -> Iterator[N
     """
     # Both ends of an edge as one number, as only whole numbers are sorted fast.
     by_target = np.sort(targets.astype(np.int64) << _HALF | sources)
-    up = Adjacency(by_target >> _HALF, None, by_target & ((1 << _HALF) - 1), num_nodes)
+    up = Adjacency(targets, None, by_target.astype(np.uint32), num_nodes)
     num_open = np.bincount(sources, minlength=num_nodes)
     level = np.flatnonzero(num_open == 0)
     while len(level):
