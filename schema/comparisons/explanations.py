@@ -791,11 +791,6 @@ def _counterparts(rows: changes.PartRows[Any]) -> many.NullableObjects:
     )
 
 
-def _why_ambiguous(rows: changes.PartRows[Any]) -> list[str | None]:
-    """Why its counterpart is ambiguous, if it is: 1 of 2 has a counterpart; it is unknown which."""
-    return rows.comparison.explanation.why_ambiguous(rows.table)
-
-
 def _main_causes(rows: changes.PartRows[Any]) -> many.NullableObjects:
     """The main cause of the pair of this spec and its counterpart; null without a counterpart."""
     numbers = rows.comparison.explanation.main_causes(rows.table)
@@ -842,7 +837,6 @@ class SpecChangeType(many.ListedRecord, Node):
     fields: list[changes.FieldChangeType] = many.for_many(_fields, cost=EXPLAINED)
     reason: SpecChangeReason = many.for_many(_reasons, cost=REASON)
     counterpart: SpecType | None = many.for_many(_counterparts, cost=EXPLAINED)
-    why_ambiguous: str | None = many.for_many(_why_ambiguous, cost=EXPLAINED)
     main_cause: Cause | None = many.for_many(_main_causes, cost=EXPLAINED)
     involved_causes: list[Cause] = many.for_many(_involved_causes, cost=EXPLAINED)
     path: list[CauseStepType] = many.for_many(_paths, cost=PATHS)

@@ -31,17 +31,14 @@ Candidates that differ only in the hash are ranked together as a class, with the
 equal specs on each side are one pair of classes. Only if more than ``MAX_CLASSES`` different
 classes of a side have the same key, they are ranked in pieces of that size, newest versions first,
 and the remaining ones are ranked again. In that case, two specs of different pieces may be more
-similar than those that are paired. If a common stack is required, this applies from about 250,000
-pairs with the same key and a common stack.
+similar than those that are paired.
 
 Facts of candidates are columns of hashes. Pairs of classes are ranked; within two classes, the
-hashes decide, so their pairs follow from two sorted lists. Two classes are candidates for each
-other if they have a common mark. If candidates need only the same key, the mark is the key; if they
-also need a common stack, each class has a mark for each of its stacks.
+hashes decide, so their pairs follow from two sorted lists.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -63,7 +60,6 @@ from snapshots.frames.columns import (
     places_of_runs,
     sorted_order,
 )
-from snapshots.frames.graphs import connected_components, strongly_connected
 from snapshots.models import ARCHITECTURE
 from snapshots.spack.names import ROOT_STACK
 
@@ -111,13 +107,17 @@ class Candidates:
         frame = self.side.frame
         return frame.stacks_without_root[frame.stacks.codes[self.rows]].astype(np.uint64)
 
-    def stacks_of(self, places: Numbers) -> "Items":
-        """Return the stacks of candidates, without root; owners are indices into ``places``."""
+    def packages_in_stacks(self, places: Numbers) -> tuple[Numbers, Fingerprints]:
+        """Return some candidates, each once per stack, with a hash of their package and the stack.
+
+        Root does not count.
+        """
         column = self.side.frame.stacks
         owners, items = column.items_of(column.codes[self.rows[places]])
         hashes = np.fromiter(map(hash, column.items), np.int64, len(column.items))
         is_other = items != column.item_index.get(ROOT_STACK, -1)
-        return Items(owners[is_other], hashes[items[is_other]].astype(np.uint64))
+        places = places[owners[is_other]]
+        return places, mixed(self.package[places], hashes[items[is_other]].astype(np.uint64))
 
     def keys(self, facts: Sequence[str], places: Numbers) -> Fingerprints:
         """Return one hash of several facts per candidate; ``facts`` are names of these columns."""
@@ -160,7 +160,8 @@ class Candidates:
 MAX_CLASSES = 512
 """Maximum number of classes with the same key that are ranked at once."""
 
-_SHIFT = 32
+_HALF = 32
+"""Half the number of bits of a number."""
 
 
 def match(base: Fingerprints, head: Fingerprints) -> tuple[Numbers, Numbers]:
@@ -207,7 +208,7 @@ class Classes:
         self.first = places[first[order]]
         self.keys = keys[first[order]]
         piece = (np.arange(len(order)) - np.searchsorted(self.keys, self.keys)) // MAX_CLASSES
-        self.pieces = first_piece(self.keys) + piece
+        self.pieces = (self.keys << _HALF) + piece
         self.is_cut = bool(piece.any())
 
     def __len__(self) -> int:
@@ -232,101 +233,13 @@ class Classes:
         return self._members[start : start + count]
 
 
-def first_piece(keys: Numbers) -> Numbers:
-    """Return the number of the first piece of each key."""
-    return keys << _SHIFT
-
-
-class Tie(msgspec.Struct, frozen=True):
-    """Candidates whose pairs only the hashes decide, and the number of these pairs."""
-
-    num_base: int
-    num_head: int
-    num_pairs: int
-
-
-class Ties:
-    """The ties among candidates: the first tie that is added for a candidate is its tie.
-
-    ``of_base`` and ``of_head`` map indices of candidates to their ties.
-    """
-
-    def __init__(self) -> None:
-        self.of_base: dict[int, Tie] = {}
-        self.of_head: dict[int, Tie] = {}
-
-    def add(self, base: Sequence[int], head: Sequence[int], num_pairs: int) -> None:
-        """Add a tie between candidates, unless there is only one possible pair."""
-        if len(base) * len(head) > 1:
-            tie = Tie(len(base), len(head), num_pairs)
-            for ties, places in ((self.of_base, base), (self.of_head, head)):
-                for place in places:
-                    ties.setdefault(place, tie)
-
-    def add_selected(self, base: Numbers, head: Numbers, ranks: Numbers, selected: Numbers) -> None:
-        """Add the ties among pairs of candidates, of which some have been selected.
-
-        ``ranks`` ascend. Candidates of pairs of the same rank that were still free are a tie if
-        these pairs connect them.
-        """
-        is_selected = np.zeros(len(base), np.bool_)
-        is_selected[selected] = True
-        is_free = np.ones(len(base), np.bool_)
-        for places in (base, head):
-            rank_of = np.full(1 + places.max(initial=0), 1 + ranks.max(initial=0))
-            rank_of[places[selected]] = ranks[selected]
-            is_free &= rank_of[places] >= ranks
-        base, head, ranks = (column[is_free] for column in (base, head, ranks))
-        is_selected = is_selected[is_free]
-        (ours, of_base), (theirs, of_head) = (
-            distinct_codes(ranks * (1 + places.max(initial=0)) + places) for places in (base, head)
-        )
-        components = connected_components(of_base, len(ours) + of_head, len(ours) + len(theirs))
-        size = len(components)
-        num_base, num_head, num_pairs = (
-            np.bincount(codes, minlength=size)
-            for codes in (*np.split(components, [len(ours)]), components[of_base[is_selected]])
-        )
-        counts = zip(num_base.tolist(), num_head.tolist(), num_pairs.tolist(), strict=True)
-        ties = [Tie(*of_tie) if of_tie[0] * of_tie[1] > 1 else None for of_tie in counts]
-        for of_side, places, numbers in (
-            (self.of_base, base[ours], components[: len(ours)]),
-            (self.of_head, head[theirs], components[len(ours) :]),
-        ):
-            for place, number in zip(places.tolist(), numbers.tolist(), strict=True):
-                if (tie := ties[number]) is not None:
-                    of_side.setdefault(place, tie)
-
-    def add_ties(
-        self, base: Numbers, base_marks: Fingerprints, head: Numbers, head_marks: Fingerprints
-    ) -> None:
-        """Add the ties between candidates of both sides that have the same mark."""
-        ours, theirs = _by_mark(base, base_marks), _by_mark(head, head_marks)
-        for mark in ours.keys() & theirs.keys():
-            before, after = ours[mark], theirs[mark]
-            self.add(before, after, min(len(before), len(after)))
-
-
-def _by_mark(places: Numbers, marks: Fingerprints) -> Mapping[int, list[int]]:
-    by_mark: defaultdict[int, list[int]] = defaultdict(list)
-    for place, mark in zip(places.tolist(), marks.tolist(), strict=True):
-        by_mark[mark].append(place)
-    return by_mark
-
-
 def pair_in_order(
-    base: Classes,
-    ours: list[int],
-    head: Classes,
-    theirs: list[int],
-    bounds: list[int],
-    ties: Ties | None,
+    base: Classes, ours: list[int], head: Classes, theirs: list[int], bounds: list[int]
 ) -> tuple[list[int], list[int]]:
     """Pair the free members of pairs of classes, from first to last; return their indices.
 
     Pairs between two adjacent ``bounds`` have the same rank. Among their members, the smallest hash
-    in base comes first, and is paired with the smallest possible one in head. If other choices are
-    possible, they are added to ``ties``, unless it is None.
+    in base comes first, and is paired with the smallest possible one in head.
     """
     of_base: list[int] = []
     of_head: list[int] = []
@@ -335,133 +248,46 @@ def pair_in_order(
         for one, other in zip(ours[start:stop], theirs[start:stop], strict=True):
             if base.num_free(one) and head.num_free(other):
                 partners[one].append(other)
-        for connected in _connected(partners) if ties and len(partners) > 1 else (partners,):
-            members = sorted((place, one) for one in connected for place in base.free(one))
-            others = {other for of_one in connected.values() for other in of_one}
-            after = [place for other in others for place in head.free(other)] if ties else []
-            num_pairs = len(of_base)
-            if len(connected) == len(others) == 1:
-                (one,), (other,) = connected, others
-                count = min(base.num_free(one), head.num_free(other))
-                of_base += base.take(one, count)
-                of_head += head.take(other, count)
-            else:
-                for _, one in members:
-                    free = [other for other in connected[one] if head.num_free(other)]
-                    if free:
-                        of_base += base.take(one, 1)
-                        of_head += head.take(min(free, key=head.smallest), 1)
-            if ties:
-                ties.add([place for place, _ in members], after, len(of_base) - num_pairs)
+        if len(partners) == 1 and len(next(iter(partners.values()))) == 1:
+            ((one, (other,)),) = partners.items()
+            count = min(base.num_free(one), head.num_free(other))
+            of_base += base.take(one, count)
+            of_head += head.take(other, count)
+            continue
+        members = sorted((place, number) for number in partners for place in base.free(number))
+        for _, number in members:
+            free = [other for other in partners[number] if head.num_free(other)]
+            if free:
+                of_base += base.take(number, 1)
+                of_head += head.take(min(free, key=head.smallest), 1)
     return of_base, of_head
-
-
-def _connected(partners: Mapping[int, list[int]]) -> Iterator[dict[int, list[int]]]:
-    """Yield the connected components of pairs of classes: the classes of head by those of base."""
-    edges: defaultdict[int, list[int]] = defaultdict(list)
-    for one, others in partners.items():
-        for other in others:
-            edges[one].append(~other)
-            edges[~other].append(one)
-    for component in strongly_connected(edges):
-        yield {one: partners[one] for one in component if one >= 0}
 
 
 _MAX_PAIRS = 1 << 18
 
 
-class Items(msgspec.Struct, frozen=True):
-    """Items of classes or candidates: the numbers of their owners, ascending, and item hashes."""
+def pairs_of_classes(base: Numbers, head: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """Yield the numbers of classes of the same piece; the pieces of both sides ascend.
 
-    owners: Numbers
-    hashes: Fingerprints
-
-
-class Marks(msgspec.Struct, frozen=True):
-    """Marks of classes: the numbers of the classes, ascending, and a hash of each mark.
-
-    ``groups`` ascend as well: pairs from marks of the same group are ranked together.
+    All pairs of a piece are in the same batch; several small pieces share a batch.
     """
-
-    owners: Numbers
-    hashes: Fingerprints
-    groups: Numbers
-
-
-def marks_of_keys(classes: Classes) -> Marks:
-    """Return one mark per class: its key, with the piece if the key has too many classes."""
-    pieces = classes.pieces
-    return Marks(np.arange(len(classes)), pieces.astype(np.uint64), pieces)
+    starts = np.searchsorted(head, base, "left")
+    counts = np.searchsorted(head, base, "right") - starts
+    for start, stop in _batches(base, counts):
+        ours = np.repeat(np.arange(start, stop), counts[start:stop])
+        yield ours, places_of_runs(starts[start:stop], counts[start:stop])
 
 
-def marks_of_items(
-    base: Classes, base_items: Items, head: Classes, head_items: Items
-) -> tuple[Marks, Marks]:
-    """Return marks that two classes share if they have the same key and a common item.
-
-    If a key would have too many pairs, its classes have the marks of ``marks_of_keys`` instead.
-    """
-    ours, theirs = _of_items(base, base_items), _of_items(head, head_items)
-    _, counts, _ = _joined(ours, theirs)
-    size = 1 + max(classes.keys.max(initial=0) for classes in (base, head))
-    too_many = np.bincount(base.keys[ours.owners], counts, minlength=size) > _MAX_PAIRS
-    return _chosen(base, ours, too_many), _chosen(head, theirs, too_many)
-
-
-def _of_items(classes: Classes, items: Items) -> Marks:
-    keys = classes.keys[items.owners]
-    hashes = mixed(keys.astype(np.uint64), items.hashes)
-    return Marks(items.owners, hashes, first_piece(keys))
-
-
-def _chosen(classes: Classes, marks: Marks, too_many: Mask) -> Marks:
-    """Return the marks, replaced by those of keys for keys with too many pairs."""
-    of_items = np.flatnonzero(~too_many[classes.keys[marks.owners]])
-    of_keys = np.flatnonzero(too_many[classes.keys])
-    others = marks_of_keys(classes)
-    owners = np.concatenate([marks.owners[of_items], of_keys])
-    hashes = np.concatenate([marks.hashes[of_items], others.hashes[of_keys]])
-    groups = np.concatenate([marks.groups[of_items], others.groups[of_keys]])
-    order = np.argsort(owners, kind="stable")
-    return Marks(owners[order], hashes[order], groups[order])
-
-
-def pairs_of_classes(base: Marks, head: Marks) -> Iterator[tuple[Numbers, Numbers]]:
-    """Yield the numbers of classes that have a common mark, each pair once.
-
-    All pairs of a group are in the same batch; several small groups share a batch.
-    """
-    starts, counts, owners = _joined(base, head)
-    size = 1 + int(owners.max(initial=0))
-    for batch in _batches(base.groups, counts):
-        ours = np.repeat(base.owners[batch], counts[batch])
-        theirs = owners[places_of_runs(starts[batch], counts[batch])]
-        pairs = np.sort(ours * size + theirs)
-        yield np.divmod(pairs[begins_of_runs(pairs)], size)
-
-
-def _joined(base: Marks, head: Marks) -> tuple[Numbers, Numbers, Numbers]:
-    """Return for each mark of base where equal marks of head begin, and their number.
-
-    The beginnings are indices into the third array, the owners of head's marks sorted by hash.
-    """
-    order = np.argsort(head.hashes, kind="stable")
-    hashes = head.hashes[order]
-    starts = np.searchsorted(hashes, base.hashes, "left")
-    counts = np.searchsorted(hashes, base.hashes, "right") - starts
-    return starts, counts, head.owners[order]
-
-
-def _batches(groups: Numbers, counts: Numbers) -> Iterator[slice]:
-    """Yield slices of sorted groups: one group, or as many as have few pairs."""
+def _batches(pieces: Numbers, counts: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield ranges of sorted pieces: one piece, or as many as have few pairs."""
     before = np.concatenate(([0], np.cumsum(counts)))
-    ends = np.searchsorted(groups, groups, "right")
+    ends = np.searchsorted(pieces, pieces, "right")
     bounds = np.unique(ends)
     start = 0
     while start < len(counts):
         last = np.searchsorted(before[bounds], before[start] + _MAX_PAIRS, "right") - 1
         stop = int(max(ends[start], bounds[last]))
-        yield slice(start, stop)
+        yield start, stop
         start = stop
 
 
@@ -643,47 +469,36 @@ class Ranking:
         base: Group,
         head: Group,
         votes: Votes | None,
-        ties: Ties | None,
         *,
         with_common_stack: bool,
     ) -> tuple[Numbers, Numbers, bool]:
         """Pair the candidates of each key: most votes first, then the most similar.
 
-        Return the indices of the pairs in base and in head, and whether more pairs may remain. Ties
-        that only the hashes resolve are added to ``ties``, unless it is None.
-
+        Return the indices of the pairs in base and in head, and whether more pairs may remain.
         ``with_common_stack`` excludes pairs that have no stack other than root in common.
         """
         pairs = []
         if votes:
-            pairs.append(self._voted(base, head, votes, ties, with_common_stack=with_common_stack))
+            pairs.append(self._voted(base, head, votes, with_common_stack=with_common_stack))
             base, head = base.without(pairs[0][0]), head.without(pairs[0][1])
         marks = self._base.marks(base), self._head.marks(head)
         # No pair precedes one of equal candidates, and each class equals at most one class.
         first, second = match(*marks)
-        if ties:
-            ties.add_ties(base.places, marks[0], head.places, marks[1])
         pairs.append((base.places[first], head.places[second]))
         ours = self._base.classes(base, marks[0], first)
         theirs = self._head.classes(head, marks[1], second)
-        if with_common_stack:
-            base_stacks = self._base.candidates.stacks_of(ours.first)
-            head_stacks = self._head.candidates.stacks_of(theirs.first)
-            joined = marks_of_items(ours, base_stacks, theirs, head_stacks)
-        else:
-            joined = marks_of_keys(ours), marks_of_keys(theirs)
-        for one, other in pairs_of_classes(*joined):
+        for one, other in pairs_of_classes(ours.pieces, theirs.pieces):
             stacks = self._shares("stacks", ours.first[one], theirs.first[other])
             chosen = stacks > 0 if with_common_stack else np.ones(len(one), np.bool_)
             one, other, stacks = one[chosen], other[chosen], stacks[chosen]
             ranks = self._ranks(ours.first[one], theirs.first[other], stacks)
             classes = ours, one, theirs, other
-            pairs.append(_pair_by_rank(*classes, (ours.keys[one], *ranks), ties))
+            pairs.append(_pair_by_rank(*classes, (ours.keys[one], *ranks)))
         places = [np.concatenate(of_side) for of_side in zip(*pairs, strict=True)]
         return places[0], places[1], ours.is_cut or theirs.is_cut
 
     def _voted(
-        self, base: Group, head: Group, votes: Votes, ties: Ties | None, *, with_common_stack: bool
+        self, base: Group, head: Group, votes: Votes, *, with_common_stack: bool
     ) -> tuple[Numbers, Numbers]:
         """Pair candidates of the same key that have votes."""
         keys = base.keys_among(self._base.size), head.keys_among(self._head.size)
@@ -697,7 +512,7 @@ class Ranking:
             chosen, stacks = chosen[common], stacks[common]
             before, after = before[common], after[common]
         ranks = -votes.counts[chosen], *self._ranks(before, after, stacks)
-        return _pair_first_free(before, after, ranks, ties)
+        return _pair_first_free(before, after, ranks)
 
     def _ranks(self, base: Numbers, head: Numbers, stacks: Shares) -> tuple[npt.NDArray[Any], ...]:
         """Return the columns by which pairs are sorted in ascending order, all but the hashes."""
@@ -732,17 +547,12 @@ def _placed(size: int, places: Numbers, numbers: Numbers) -> Numbers:
 
 
 def _pair_first_free(
-    base: Numbers, head: Numbers, ranks: tuple[npt.NDArray[Any], ...], ties: Ties | None
+    base: Numbers, head: Numbers, ranks: tuple[npt.NDArray[Any], ...]
 ) -> tuple[Numbers, Numbers]:
-    """Select pairs of candidates, those of the smallest rank first, then of the smallest hashes.
-
-    If other choices are possible, they are added to ``ties``, unless it is None.
-    """
+    """Select pairs of candidates, those of the smallest rank first, then of the smallest hashes."""
     order = np.lexsort((*filter(_varies, ranks[::-1]), np.zeros(len(base))))
     before, after = base[order], head[order]
     selected = _first_free(before, after)
-    if ties:
-        ties.add_selected(before, after, np.cumsum(_begins(ranks, order)), selected)
     return before[selected], after[selected]
 
 
@@ -788,21 +598,14 @@ def _pair_by_rank(
     head: Classes,
     theirs: Numbers,
     ranks: tuple[npt.NDArray[Any], ...],
-    ties: Ties | None,
 ) -> tuple[Numbers, Numbers]:
     """Select the free members of pairs of classes, those of the smallest rank first."""
     order = np.lexsort(ranks[::-1])
-    bounds = [*np.flatnonzero(_begins(ranks, order)).tolist(), len(order)]
+    begins = np.logical_or.reduce([begins_of_runs(column[order]) for column in ranks])
+    bounds = [*np.flatnonzero(begins).tolist(), len(order)]
     classes = base, ours[order].tolist(), head, theirs[order].tolist()
-    of_base, of_head = pair_in_order(*classes, bounds, ties)
+    of_base, of_head = pair_in_order(*classes, bounds)
     return np.array(of_base, np.int64), np.array(of_head, np.int64)
-
-
-def _begins(ranks: tuple[npt.NDArray[Any], ...], order: Numbers) -> Mask:
-    """Return where the rank differs from the previous one, in sorted order."""
-    begins = np.ones(len(order), np.bool_)
-    begins[1:] = np.logical_or.reduce([column[order[1:]] != column[order[:-1]] for column in ranks])
-    return begins
 
 
 TIERS = (
@@ -824,14 +627,11 @@ TIERS = (
 class Counterparts(Arrays, msgspec.Struct, frozen=True, dict=True):
     """The pairs: ``base_of`` contains the row in base of each row of head, ``head_of`` the reverse.
 
-    -1 means none. ``base_ties`` and ``head_ties`` map rows to ties: specs that have counterparts,
-    or could have them, only because of their hashes.
+    -1 means none.
     """
 
     base_of: Rows
     head_of: Rows
-    base_ties: Mapping[int, Tie] = {}
-    head_ties: Mapping[int, Tie] = {}
 
     @cached_property
     def head_rows(self) -> Rows:
@@ -852,25 +652,16 @@ MAX_ROUNDS = 10
 
 
 def find_counterparts(
-    base: Side,
-    removed: Rows,
-    head: Side,
-    added: Rows,
-    *,
-    apart: Apart | None = None,
-    with_ties: bool = True,
+    base: Side, removed: Rows, head: Side, added: Rows, *, apart: Apart | None = None
 ) -> Counterparts:
-    """Pair the removed rows of base with the added rows of head.
-
-    Finding ties takes as long as one round; without ``with_ties``, none are returned.
-    """
+    """Pair the removed rows of base with the added rows of head."""
     search = _Search(base, removed, head, added, apart)
     pairs = search.pairs()
     for _ in range(MAX_ROUNDS):
         if not search.vote(pairs):
             break
         pairs = search.revised(pairs)
-    return search.pairs(with_ties=True) if with_ties and search.is_ranked else pairs
+    return pairs
 
 
 class _State(msgspec.Struct):
@@ -919,31 +710,15 @@ class _Search:
         self._ballot: Ballot | None = None
         self._base_of: Rows = np.full(len(added), NO_ROW, np.int32)
         self._revised: tuple[Mask, Mask] | None = None
-        self._ties: Ties | None = None
 
-    @property
-    def is_ranked(self) -> bool:
-        """Whether any candidates had to be ranked; otherwise votes and ties are irrelevant."""
-        return self._first_ranking is not None
-
-    def pairs(self, *, with_ties: bool = False) -> Counterparts:
-        """Return the counterparts according to the current votes; the first round has none.
-
-        Finding ties takes as long as ranking.
-        """
-        ties = self._ties = Ties() if with_ties else None
+    def pairs(self) -> Counterparts:
+        """Return the counterparts without votes."""
         self._search()
         base, head = self._sides
         base_of = np.full(len(head.side.frame), NO_ROW, np.int32)
         head_of = np.full(len(base.side.frame), NO_ROW, np.int32)
         self._set_pairs(base_of, head_of)
-        if not ties:
-            return Counterparts(base_of, head_of)
-        by_row = (
-            {int(candidates.rows[place]): tie for place, tie in of_side.items()}
-            for candidates, of_side in zip(self._sides, (ties.of_base, ties.of_head), strict=True)
-        )
-        return Counterparts(base_of, head_of, *by_row)
+        return Counterparts(base_of, head_of)
 
     def revised(self, last: Counterparts) -> Counterparts:
         """Return the counterparts according to votes that changed since the last ones.
@@ -994,10 +769,15 @@ class _Search:
             ):
                 of_side &= are_unmatched[candidates.rows]
             return
-        base, head = map(_marks_of_stacks, self._sides, free)
-        for of_side, ours, theirs in zip(free, (base, head), (head, base), strict=True):
+        base, head = (
+            candidates.packages_in_stacks(np.flatnonzero(of_side))
+            for candidates, of_side in zip(self._sides, free, strict=True)
+        )
+        for of_side, (places, ours), (_, theirs) in zip(
+            free, (base, head), (head, base), strict=True
+        ):
             of_side[:] = False
-            of_side[ours.owners[are_among(ours.hashes, theirs.hashes)]] = True
+            of_side[places[are_among(ours, theirs)]] = True
 
     def vote(self, pairs: Counterparts) -> bool:
         """Let counterparts vote; return whether the votes differ from those of the last round."""
@@ -1050,7 +830,7 @@ class _Search:
         ours, theirs = several[of_base], several[of_head]
         groups = Group(base[ours], of_base[ours]), Group(head[theirs], of_head[theirs])
         first, second, may_be_more = self._ranking.pair(
-            *groups, self._votes, self._ties, with_common_stack=by_stack
+            *groups, self._votes, with_common_stack=by_stack
         )
         state.take(first, second)
         return may_be_more and len(first) > 0
@@ -1063,14 +843,6 @@ class _Search:
         of_base = are_among(ours[base], theirs[head])
         of_head = are_among(theirs[head], ours[base])
         return Ranking(self._sides[0], base[of_base], self._sides[1], head[of_head])
-
-
-def _marks_of_stacks(candidates: Candidates, free: Mask) -> Items:
-    """Return the free candidates with a hash of their package and each of their stacks."""
-    places = np.flatnonzero(free)
-    stacks = candidates.stacks_of(places)
-    owners = places[stacks.owners]
-    return Items(owners, mixed(candidates.package[owners], stacks.hashes))
 
 
 def _by_key(places: Numbers, keys: Numbers, chosen: Mask) -> Numbers:

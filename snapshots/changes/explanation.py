@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from snapshots.arrays import NO_ROW, Mask, Rows, SmallCodes
 from snapshots.changes.causes import CauseLists, Causes, CauseStep, what_is_unstated
-from snapshots.changes.counterparts import Counterparts, Tie
+from snapshots.changes.counterparts import Counterparts
 from snapshots.changes.diff import Comparison, SpecChanges
 from snapshots.changes.pairings import Pairing, RowPairs, code_of
 from snapshots.changes.reasons import Reasoning, SpecChangeReason, find_reasons
 from snapshots.changes.sides import Side, differing_facts, row_hashes
-from snapshots.changes.vocabulary import tie_text
 from snapshots.frames.columns import Arrays
 from snapshots.frames.dependencies import DependencyGraph
 
@@ -98,21 +97,6 @@ class Explanation(Arrays):
         paired = is_removed & (partners != NO_ROW)
         is_second[paired] = is_listed[partners[paired]]
         return changes.take(~is_second)
-
-    def ties(self, changes: SpecChanges) -> list[Tie | None]:
-        """Return the tie of each change that only the hashes decided; None for all others."""
-        base, head = self.counterparts.base_ties, self.counterparts.head_ties
-        if not base and not head:
-            return [None] * len(changes)
-        rows = zip(changes.before.tolist(), changes.after.tolist(), strict=True)
-        return [
-            head.get(after) if before == NO_ROW else base.get(before) if after == NO_ROW else None
-            for before, after in rows
-        ]
-
-    def why_ambiguous(self, changes: SpecChanges) -> list[str | None]:
-        """Return for each change a phrase that states what its tie leaves open, or None."""
-        return [None if tie is None else tie_text(tie) for tie in self.ties(changes)]
 
     def head_rows(self, changes: SpecChanges) -> Rows:
         """Return the row in head by which the causes identify each change.

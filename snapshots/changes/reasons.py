@@ -112,14 +112,11 @@ class Reasoning(Arrays, msgspec.Struct, frozen=True):
         return codes
 
 
-def find_reasons(pairing: Pairing, base: Side, head: Side, *, with_ties: bool = True) -> Reasoning:
-    """Find counterparts and reasons for a pairing of the two sides that is not narrowed.
-
-    ``with_ties`` is passed to ``find_counterparts``.
-    """
+def find_reasons(pairing: Pairing, base: Side, head: Side) -> Reasoning:
+    """Find counterparts and reasons for a pairing of the two sides that is not narrowed."""
     removed, added = pairing.removed, pairing.added
     apart = find_unmatched(base, head)
-    pairs = find_counterparts(base, removed, head, added, apart=apart, with_ties=with_ties)
+    pairs = find_counterparts(base, removed, head, added, apart=apart)
     own = differing_facts(base, head, pairs.base_rows, pairs.head_rows, apart=apart)
     of_base = np.full(len(base.frame), NO_ROW, np.int8)
     of_head = np.full(len(head.frame), NO_ROW, np.int8)

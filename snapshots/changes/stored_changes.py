@@ -372,7 +372,7 @@ class StoredChanges(msgspec.Struct, frozen=True):
 def changes_to_store(base: Side, head: Side) -> StoredChanges:
     """Compare two contents and return what is stored of their difference."""
     comparison = Comparison(base.frame, head.frame)
-    reasoning = find_reasons(comparison.pairing, base, head, with_ties=False)
+    reasoning = find_reasons(comparison.pairing, base, head)
     causes = Causes(base, head, reasoning) if len(reasoning.counterparts) else None
     return as_stored(comparison, reasoning, causes)
 

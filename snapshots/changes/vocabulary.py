@@ -9,7 +9,6 @@ from string import Formatter
 import msgspec
 
 from snapshots.changes.causes import CauseName
-from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.documents import COMPILER_DEPENDENCIES, COMPILER_FACTS
 from snapshots.changes.package_changes import PackageChangeKind
@@ -182,15 +181,6 @@ def filled(
             yield words, ""
         if field:
             yield values[field] or absent or "", field
-
-
-def tie_text(tie: Tie) -> str:
-    """Return the open question of a tie: 1 of 2 has a counterpart; it is unknown which."""
-    number, most = tie.num_pairs, max(tie.num_base, tie.num_head)
-    if number == most:
-        return f"{number:,} have counterparts; it is unknown which replaced which"
-    have = "has a counterpart" if number == 1 else "have counterparts"
-    return f"{number:,} of {most:,} {have}; it is unknown which"
 
 
 def cause_title(cause: CauseName) -> str:

@@ -132,23 +132,6 @@ def bottom_up_levels(sources: Rows, targets: Rows, num_nodes: int) -> Iterator[N
         level = level[begins_of_runs(level)]
 
 
-def connected_components(ends: Numbers, others: Numbers, num_nodes: int) -> Numbers:
-    """Return for each node the smallest node to which undirected edges connect it.
-
-    The two arrays contain both ends of each edge.
-    """
-    smallest = np.arange(num_nodes)
-    while True:
-        last = smallest.copy()
-        of_edge = np.minimum(smallest[ends], smallest[others])
-        for nodes in (ends, others):
-            np.minimum.at(smallest, last[nodes], of_edge)
-            np.minimum.at(smallest, nodes, of_edge)
-        smallest = smallest[smallest]
-        if np.array_equal(smallest, last):
-            return smallest
-
-
 def strongly_connected(below: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
     """Yield the strongly connected components of a small graph bottom-up, without recursion.
 

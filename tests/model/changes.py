@@ -366,32 +366,12 @@ MAX_ROUNDS = 10
 """Maximum number of times that counterparts are chosen again, with the votes of the last ones."""
 
 
-class Tie(NamedTuple):
-    """The numbers of specs of base and of head, and of pairs, that only hashes decide."""
-
-    num_base: int
-    num_head: int
-    num_pairs: int
-
-
-class Counterparts(NamedTuple):
-    """The counterpart in base of each spec of head, by hash, and ties by hash of either side."""
-
-    pairs: dict[str, str]
-    ties: dict[str, Tie]
-
-
+@lru_cache(maxsize=64)
 def counterparts(base: State, head: State) -> dict[str, str]:
     """Return the hash of the counterpart in base, by hash in head."""
-    return counterparts_and_ties(base, head).pairs
-
-
-@lru_cache(maxsize=64)
-def counterparts_and_ties(base: State, head: State) -> Counterparts:
-    """Return the counterparts of two states."""
     current = _chosen(base, head, Counter())
     for _ in range(MAX_ROUNDS):
-        last, current = current, _chosen(base, head, votes(base, head, current.pairs))
+        last, current = current, _chosen(base, head, votes(base, head, current))
         if current == last:
             break
     return current
@@ -412,11 +392,11 @@ def _unique_dependencies(spec: Spec) -> dict[str, str]:
     return {edge.name: edge.hash for edge in spec.dependencies or () if names[edge.name] == 1}
 
 
-def _chosen(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
+def _chosen(base: State, head: State, votes: Counter[Pair]) -> dict[str, str]:
     """Return the counterparts if pairs have these votes."""
     removed = {digest: base.specs[digest] for digest in base.specs.keys() - head.specs.keys()}
     added = {digest: head.specs[digest] for digest in head.specs.keys() - base.specs.keys()}
-    chosen = Counterparts({}, {})
+    chosen: dict[str, str] = {}
     close = (_same_architecture, _common_stack, Apart(base, head))
     for is_close in close:
         for tier in TIERS:
@@ -424,27 +404,10 @@ def _chosen(base: State, head: State, votes: Counter[Pair]) -> Counterparts:
                 candidates = [pair for pair in product(olds, news) if is_close(*pair)]
                 for equals in _most_alike_first(base, head, candidates, votes):
                     free = [pair for pair in equals if pair[0] in removed and pair[1] in added]
-                    for connected in _connected(free):
-                        pairs = _smallest_first(connected)
-                        for before, after in pairs:
-                            del removed[before], added[after]
-                            chosen.pairs[after] = before
-                        if len(connected) > 1:
-                            sides = [{pair[side] for pair in connected} for side in (0, 1)]
-                            tie = Tie(len(sides[0]), len(sides[1]), len(pairs))
-                            for digest in set.union(*sides):
-                                chosen.ties.setdefault(digest, tie)
+                    for before, after in _smallest_first(free):
+                        del removed[before], added[after]
+                        chosen[after] = before
     return chosen
-
-
-def _connected(pairs: Iterable[Pair]) -> list[set[Pair]]:
-    """Return groups of pairs that share specs, also indirectly."""
-    groups: list[set[Pair]] = []
-    for pair in pairs:
-        common = [group for group in groups if any(set(pair) & set(other) for other in group)]
-        groups = [group for group in groups if group not in common]
-        groups.append({pair}.union(*common))
-    return groups
 
 
 def _smallest_first(pairs: Iterable[Pair]) -> list[Pair]:

@@ -12,7 +12,7 @@ from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.sides import Side
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from tests.model.changes import Cause, Kind, Pair, Tie
+from tests.model.changes import Cause, Kind, Pair
 from tests.model.states import State
 from tests.snapshots.changes.causes import CauseRecord, records
 from tests.snapshots.changes.graphs import side_of
@@ -67,17 +67,6 @@ class Explained:
             change.hash: others.hashes.at(row)
             for change, row in zip(self._changes, rows, strict=True)
             if change.kind is kind and row >= 0
-        }
-
-    @property
-    def ties(self) -> dict[str, Tie]:
-        """The ties of all specs of either side."""
-        pairs = self._explanation.counterparts
-        sides = (self._base[0], pairs.base_ties), (self._head[0], pairs.head_ties)
-        return {
-            frame.hashes.at(row): Tie(tie.num_base, tie.num_head, tie.num_pairs)
-            for frame, ties in sides
-            for row, tie in ties.items()
         }
 
     # -- causes

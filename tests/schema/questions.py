@@ -114,7 +114,7 @@ CAUSES = """query($base: String!, $head: String!, $by: [CoverageDimension!]!) {
       id title
     }
     specs(first: 50) { nodes {
-      hash kind reason whyAmbiguous counterpart { hash }
+      hash kind reason counterpart { hash }
       mainCause { title } involvedCauses { id title }
       path { name before { hash } after { hash } }
     } }

@@ -117,8 +117,7 @@ class ReportedChange(msgspec.Struct, frozen=True):
 
     ``before`` and ``after`` are its rows in base and head or, where a side lacks it, the row of the
     spec that it replaced or that replaced it. ``cause`` is the number of the main cause; None if
-    there is no counterpart. ``why_ambiguous`` states what is unknown if only the hashes decided
-    between several counterparts.
+    there is no counterpart.
     """
 
     change: SpecChange
@@ -126,7 +125,6 @@ class ReportedChange(msgspec.Struct, frozen=True):
     before: int
     after: int
     cause: int | None
-    why_ambiguous: str | None
 
     def specs(self, comparison: CatalogComparison) -> tuple[Spec | None, Spec | None]:
         """Return the specs before and after; None for a side that has neither."""
@@ -147,7 +145,6 @@ def reported(comparison: CatalogComparison, changes: SpecChanges) -> list[Report
         np.where(changes.before < 0, counterparts, changes.before).tolist(),
         np.where(changes.after < 0, counterparts, changes.after).tolist(),
         (None if cause < 0 else cause for cause in why.main_causes(changes).tolist()),
-        why.why_ambiguous(changes),
     )
     return list(starmap(ReportedChange, zip(*columns, strict=True)))
 
@@ -227,8 +224,6 @@ def _change_lines(comparison: CatalogComparison, each: ReportedChange) -> Iterat
     if each.change.kind is SpecChangeKind.CHANGED:
         for field in comparison.changes.field_changes(each.change):
             yield f"      {field_text(field)}"
-    if each.why_ambiguous:
-        yield text.quiet(f"      {each.why_ambiguous}")
 
 
 def pair_text(before: Spec, after: Spec) -> str:

@@ -3,14 +3,12 @@
 import pytest
 
 from snapshots.changes.causes import CauseName
-from snapshots.changes.counterparts import Tie
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.documents import COMPILER_DEPENDENCIES, COMPILER_FACTS
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.vocabulary import (
     cause_title,
     counted_reasons,
-    tie_text,
 )
 from snapshots.models import CauseKind
 
@@ -69,20 +67,6 @@ def test_titles(kind: CauseKind, before: str | None, after: str | None, title: s
 def test_titles_of_formats(before: str | None, after: str | None, title: str) -> None:
     """What a writer does to all specs is said without a package."""
     assert cause_title(CauseName(CauseKind.FORMAT, None, before, after)) == title
-
-
-@pytest.mark.parametrize(
-    ("tie", "text"),
-    [
-        (Tie(2, 1, 1), "1 of 2 has a counterpart; it is unknown which"),
-        (Tie(3, 2, 2), "2 of 3 have counterparts; it is unknown which"),
-        (Tie(1, 2_000, 1), "1 of 2,000 has a counterpart; it is unknown which"),
-        (Tie(2, 2, 2), "2 have counterparts; it is unknown which replaced which"),
-    ],
-)
-def test_ties(tie: Tie, text: str) -> None:
-    """The text has the numbers of the tie, and what is unknown."""
-    assert tie_text(tie) == text
 
 
 def test_counted_reasons() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.frames.columns import distinct_codes, sorted_order
-from snapshots.frames.graphs import BottomUpGraph, connected_components
+from snapshots.frames.graphs import BottomUpGraph
 
 Edges = list[tuple[int, int]]
 
@@ -51,16 +51,6 @@ def test_against_plain_walks(drawn: tuple[Edges, int]) -> None:
             together = {other for other in below[node] if node in below[other]} | {node}
             assert set(component) == together
             assert below[node] <= seen
-
-
-@given(GRAPHS)
-def test_connected_components(drawn: tuple[Edges, int]) -> None:
-    """Each node gets the smallest node that edges connect it to in either direction."""
-    edges, num_nodes = drawn
-    ends, others = np.array(edges, np.int64).reshape(-1, 2).T
-    both = [*edges, *(edge[::-1] for edge in edges)]
-    smallest = [min({node} | reached(both, node)) for node in range(num_nodes)]
-    assert connected_components(ends, others, num_nodes).tolist() == smallest
 
 
 @given(st.lists(st.one_of(st.integers(0, 9), st.integers((1 << 64) - 99, (1 << 64) - 1))))
