@@ -20,7 +20,18 @@ from schema.comparisons.explanations import (
 )
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, LOADED, Cost, Work, field, resolver
+from schema.fields.cost import (
+    EXPLAINED,
+    LARGE,
+    LOADED,
+    MEDIUM,
+    OF_HISTORY,
+    SMALL,
+    Cost,
+    Work,
+    field,
+    resolver,
+)
 from schema.node import Node, id_field, key_of, url_field
 from schema.revisions.revision import (
     Revision,
@@ -55,8 +66,8 @@ from snapshots.timelines.growth import Growth, GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 
-TIMELINE = 8_000
-"""Units for computing the history of a package in a series from its changes."""
+TIMELINE = Cost(weight=8_000)
+"""Computing the history of a package in a series from its changes."""
 
 
 @gql.object_type
@@ -179,6 +190,9 @@ class HashHistoryType(Node):
         return [SpanType(span=span) for span in self.history.spans]
 
 
+STORED = Cost(weight=50, work=Work.HISTORIES)
+"""The causes of a package in a pair of neighbours, which are stored."""
+
 TOGETHER = 50
 """Number of entries whose main causes are read at once."""
 
@@ -276,7 +290,7 @@ class PackageHistoryEntry(Node):
             if reason in counts
         ]
 
-    @resolver(Cost(weight=50, work=Work.HISTORIES))
+    @resolver(STORED)
     def main_causes(self, info: Info) -> list[Cause] | None:
         """The main causes of its added specs that replaced others, those that explain the most
         specs first; null for the first revision of the series. `Cause.numSpecs` counts only specs
@@ -289,7 +303,7 @@ class PackageHistoryEntry(Node):
             else self.of_package.main_causes(info.context, base, self.entry.head)
         )
 
-    @resolver(Cost(weight=50, work=Work.HISTORIES))
+    @resolver(STORED)
     def main_commit(self, info: Info) -> CommitType | None:
         """The newest commit of the recipe repository that explains the first of `mainCauses`;
         null if none is known.
@@ -310,10 +324,6 @@ class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
     """A page of a package's history, newest first."""
 
     edges: list[PackageHistoryEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
-
-
-CELLS = 20_000
-"""Computing the cells of a package in all series from the stored comparisons of neighbours."""
 
 
 @gql.object_type
@@ -380,7 +390,7 @@ class SeriesPackage(Node):
 
     series = series_field("series_name")
 
-    @resolver(CATALOG_PACKAGE)
+    @resolver(SMALL)
     def package(self, info: Info) -> "Package | None":
         """The package in all series."""
         return catalog_package(info.context, self.name)
@@ -395,7 +405,7 @@ class SeriesPackage(Node):
         """Number of its specs in `lastSeen`."""
         return self._summary.num_specs
 
-    @resolver(Cost(weight=500, work=Work.HISTORIES))
+    @resolver(OF_HISTORY)
     def newest_versions(self, info: Info) -> list["TargetVersion"] | None:
         """The newest version in `lastSeen` for each target; empty if no source states targets."""
         cells = info.context.of_history(HistoryQueries.cells, self.name)
@@ -435,7 +445,7 @@ class SeriesPackage(Node):
         revisions = info.context.changing_history().of_series(self.series_name)
         return bool(revisions) and revisions[0] == (self.timeline or self._summary).last_seen
 
-    @relay.connection_field(Cost(weight=TIMELINE))
+    @relay.connection_field(TIMELINE)
     def entries(self, info: Info, *, page: relay.PageArguments) -> PackageHistoryConnection | None:
         """One entry for each revision that changed the package, newest first."""
         objects = self.entries_of(info.context)
@@ -509,7 +519,7 @@ class AvailabilitySpanType:
         reasons = self.span.reasons.items()
         return [ReasonCount(reason=reason, num_specs=count) for reason, count in reasons]
 
-    @resolver(Cost(weight=50, work=Work.HISTORIES))
+    @resolver(STORED)
     def main_causes(self, info: Info) -> list[Cause] | None:
         """The main causes of the specs of the package that replaced others in `goneIn`, those that
         explain the most specs first; null if `goneIn` is null. `Cause.numSpecs` counts only specs
@@ -567,7 +577,7 @@ class Package(Node):
     name = many.attribute("package.name", str)
     is_gone = many.attribute("package.is_gone", bool)
 
-    @resolver(Cost(items="series"))
+    @resolver()
     def in_series(self, info: Info) -> list[SeriesPackage]:
         """The series that ever had it: the main series first, then the others in the order of
         `allSeries`.
@@ -582,7 +592,7 @@ class Package(Node):
         """
         return SeriesPackage.of(info.context, self.package.name, self.package.best)
 
-    @resolver(Cost(weight=TIMELINE))
+    @resolver(TIMELINE)
     def series_package(self, info: Info, series: str | None = None) -> SeriesPackage | None:
         """The package in a series; null if the series never had it.
 
@@ -591,7 +601,7 @@ class Package(Node):
         best = self.package.best.series
         return SeriesPackage.of_id(info.context, series or best, self.package.name)
 
-    @resolver(Cost(weight=CELLS, items="series"))
+    @resolver(LARGE)
     def availability(
         self,
         info: Info,
@@ -611,7 +621,7 @@ class Package(Node):
             for one, of_series in zip(self.package.in_series, spans, strict=True)
         ]
 
-    @resolver(Cost(weight=CELLS, work=Work.LOADING))
+    @resolver(Cost(weight=20_000, work=Work.LOADING))
     def nearest_specs(
         self,
         info: Info,
@@ -632,17 +642,17 @@ class Package(Node):
         rows = nearest_in_cell(base.frame, head.frame, self.package.name, cell)
         return [SpecType(loaded=head, row=row) for row in rows.tolist()]
 
-    @resolver(Cost(weight=CELLS))
+    @resolver(LARGE)
     def versions(self, info: Info) -> list[str]:
         """The versions that its specs ever had, newest first."""
         return self._cells(info.context).values(CoverageDimension.VERSION)
 
-    @resolver(Cost(weight=CELLS))
+    @resolver(LARGE)
     def targets(self, info: Info) -> list[str]:
         """The targets that its specs ever had; empty if no source states them."""
         return self._cells(info.context).values(CoverageDimension.TARGET)
 
-    @resolver(Cost(weight=CELLS))
+    @resolver(LARGE)
     def stack_names(self, info: Info) -> list[str] | None:
         """The names of the stacks, without root, that its specs ever were in; null if no source
         lists stacks.
@@ -704,7 +714,7 @@ class SeriesCauseType:
     package_name = many.attribute("cause.package", str | None)
     cause_kind = many.attribute("cause.kind", CauseKind | None)
 
-    @resolver(CATALOG_PACKAGE)
+    @resolver(SMALL)
     def package(self, info: Info) -> Package | None:
         """The package; null if no revision ever had it, and where `packageName` is null."""
         name = self.cause.package
@@ -877,7 +887,7 @@ class Series(Node):
         """Its newest revision: the newest one of its newest tag."""
         return Revision(info=info.context.changing_history().of_series(self.name)[0])
 
-    @relay.connection_field(Cost(items="revisions"))
+    @relay.connection_field()
     def revisions(
         self, info: Info, *, page: relay.PageArguments
     ) -> relay.Connection[Revision] | None:
@@ -886,7 +896,7 @@ class Series(Node):
         """
         return revision_connection(info.context.changing_history().of_series(self.name), page)
 
-    @resolver(Cost(weight=500, items="revisions"), gql.Omittable())
+    @resolver(MEDIUM, gql.Omittable())
     def growth(
         self, info: Info, since: Since = None, until: Until = None, last: int | None = None
     ) -> list[GrowthPointType] | None:
@@ -928,7 +938,7 @@ class Series(Node):
             page, cursors, lambda place: SeriesCauseType(cause=causes[place])
         )
 
-    @resolver(Cost(weight=TIMELINE))
+    @resolver(TIMELINE)
     def package(self, info: Info, name: str) -> SeriesPackage | None:
         """A package in the series; null if the series never had it.
 

@@ -14,7 +14,7 @@ from schema.comparisons.plan import plan_field
 from schema.comparisons.spec_comparison import COMPARING_SPECS, ComparedSpecs, SpecComparisonType
 from schema.context import Context, Info
 from schema.fields import gql, relay
-from schema.fields.cost import LOADED, PAGE, Cost, Work, resolver
+from schema.fields.cost import LOADED, OF_HISTORY, Cost, Work, resolver
 from schema.histories import (
     HashHistoryType,
     Package,
@@ -47,7 +47,7 @@ RESOLVING = Cost(weight=250)
 COMPARISON = Cost(weight=5_000)
 """A comparison; each condition recomputes the lists of changes for the specs in scope."""
 
-HOLDING = Cost(weight=80_000, items="revisions", values=300)
+HOLDING = Cost(weight=80_000, values=300)
 """Searching the stored changes for the packages of hashes, and then for the hashes."""
 
 
@@ -75,7 +75,7 @@ class Query:
         """
         return find_node(info.context, id)
 
-    @resolver(Cost(items=PAGE, work=Work.LOADING))
+    @resolver(LOADED)
     def nodes(self, info: Info, ids: list[strawberry.ID]) -> list[Node | None]:
         """The objects with some ids, in the same order; null for each id without an object.
 
@@ -83,7 +83,7 @@ class Query:
         """
         return [_node_or_error(info.context, id) for id in ids]  # type: ignore[misc]
 
-    @resolver(Cost(items="tags"))
+    @resolver()
     def tags(self, info: Info) -> list[Tag]:
         """All tags of the catalog: develop, then releases, then dated snapshots, each newest first,
         then other tags.
@@ -98,7 +98,7 @@ class Query:
         """
         return Tag.of_id(info.context, name)
 
-    @resolver(Cost(items="series"))
+    @resolver()
     def all_series(self, info: Info) -> list[Series]:
         """All series, in the order of `tags`: develop, then releases, then dated snapshots, then
         other tags.
@@ -121,7 +121,7 @@ class Query:
         name = info.context.changing_history().main_series
         return None if name is None else Series(name=name)
 
-    @resolver(Cost(work=Work.HISTORIES))
+    @resolver(OF_HISTORY)
     def package(self, info: Info, name: str) -> Package | None:
         """A package in all series; null if no revision ever had it.
 
@@ -129,7 +129,7 @@ class Query:
         """
         return catalog_package(info.context, name)
 
-    @relay.connection_field(Cost(weight=2_000, work=Work.HISTORIES))
+    @relay.connection_field(OF_HISTORY)
     def packages(
         self,
         info: Info,
@@ -189,7 +189,7 @@ class Query:
         revisions = info.context.of_history(HistoryQueries.holding, frozenset(hashes), series)
         return revision_connection(revisions, page)
 
-    @relay.connection_field(Cost(weight=1_000, items="revisions"))
+    @relay.connection_field()
     def revisions(
         self,
         info: Info,

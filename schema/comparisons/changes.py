@@ -13,7 +13,7 @@ from strawberry.scalars import JSON
 
 from schema.context import Context, LoadedRevision, PlannedInfo
 from schema.fields import gql, many, relay
-from schema.fields.cost import EXPLAINED, Cost, field
+from schema.fields.cost import EXPLAINED, SMALL, field
 from schema.node import Node, info_of_id, key_of, node_id, page_path
 from schema.revisions.package import PackageRows, RevisionPackage
 from schema.revisions.spec import SpecRows, SpecType
@@ -340,11 +340,6 @@ class PackageChangeType(many.ListedRecord, Node):
     main_cause: LazyCause | None = many.for_many(_causes_of_packages, cost=EXPLAINED)
 
 
-PACKAGES = Cost(weight=100)
-"""The names of the packages that were added to a stack, or removed from it: thousands in a few
-months.
-"""
-
 gql.describe_enum(StackChangeKind)
 
 
@@ -371,14 +366,11 @@ class StackChangeType(many.ListedRecord, Node):
     num_specs_added: int = many.of_record("specs_added")
     num_specs_removed: int = many.of_record("specs_removed")
     size_delta: gql.ByteCount | None = many.for_many(_size_deltas)
-    added_package_names: list[str] = many.of_record("packages_added", cost=PACKAGES)
-    removed_package_names: list[str] = many.of_record("packages_removed", cost=PACKAGES)
+    added_package_names: list[str] = many.of_record("packages_added", cost=SMALL)
+    removed_package_names: list[str] = many.of_record("packages_removed", cost=SMALL)
 
 
 gql.describe_enum(CoverageChangeKind)
-
-NEAREST = Cost(weight=40)
-"""The specs nearest to a lost cell."""
 
 
 def _nearest(rows: PartRows[Any]) -> many.Sublists:
@@ -404,4 +396,4 @@ class CoverageChangeType(many.ListedRecord):
         "values",
     )
     num_specs: int = many.of_record("num_specs")
-    nearest_specs: list[SpecType] = many.for_many(_nearest, cost=NEAREST)
+    nearest_specs: list[SpecType] = many.for_many(_nearest, cost=SMALL)

@@ -50,14 +50,8 @@ Notes between revisions that are months apart are long.
 HASHES = Cost(weight=3_000, work=Work.COMPARING)
 """All hashes of one kind of change: tens of thousands between revisions that are months apart."""
 
-CHANGES = Cost(weight=1_000, work=Work.COMPARING)
-"""A page of the changes of a comparison."""
-
 COVERAGE = Cost(weight=20_000, work=Work.COMPARING, values=10_000)
 """A page of lost and gained cells."""
-
-STACK_CHANGES = Cost(weight=200, items="stacks", work=Work.COMPARING)
-"""The changed stacks."""
 
 Kind = TypeVar("Kind")
 Kinds = Annotated[
@@ -264,7 +258,7 @@ class ComparisonType(Node):
         frame, rows = (table.base, table.before) if is_removed else (table.head, table.after)
         return [*frame.hashes.texts_at(rows)]
 
-    @relay.connection_field(CHANGES)
+    @relay.connection_field(COMPARED)
     def packages(
         self,
         info: Info,
@@ -281,7 +275,7 @@ class ComparisonType(Node):
             changes.PackageChangeType, comparison, table, page, order_by
         )
 
-    @relay.connection_field(CHANGES)
+    @relay.connection_field(COMPARED)
     def specs(
         self,
         info: Info,
@@ -309,7 +303,7 @@ class ComparisonType(Node):
             table = comparison.explanation.pairs_once(table)
         return explanations.spec_change_connection(comparison, table, page, order_by)
 
-    @relay.connection_field(explanations.CAUSES)
+    @relay.connection_field(EXPLAINED)
     def causes(
         self,
         info: Info,
@@ -452,7 +446,7 @@ class ComparisonType(Node):
             changes.CoverageChangeType, comparison, table, page, key=key, find=find
         )
 
-    @resolver(STACK_CHANGES)
+    @resolver(COMPARED)
     def stack_changes(self, info: Info) -> list[changes.StackChangeType] | None:
         """The stacks that were added or removed, or whose specs changed, without root; null if the
         source of either side does not list stacks.

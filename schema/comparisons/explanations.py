@@ -14,7 +14,7 @@ import strawberry
 from schema.comparisons import changes
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import CATALOG_PACKAGE, EXPLAINED, Cost, Work, field, resolver
+from schema.fields.cost import EXPLAINED, SMALL, Cost, Work, field, resolver
 from schema.node import URL, Node, id_field, node_id, node_of, url_field
 from schema.revisions.spec import SpecRows, SpecType
 from snapshots.changes.causes import MAX_TOGETHER, CauseName, Causes
@@ -48,9 +48,6 @@ gql.describe_enum(
 
 COMMITS = Cost(weight=30_000, work=Work.EXPLAINING)
 """A page of the commits of a comparison: looking up and counting those between two revisions."""
-
-CAUSES = Cost(weight=1_500, work=Work.EXPLAINING)
-"""A page of causes."""
 
 EFFECTS = Cost(weight=200_000, work=Work.EXPLAINING)
 """The comparisons in which a commit explains causes: explaining one of each series."""
@@ -497,12 +494,6 @@ def _together(rows: CauseRows) -> many.Sublists:
 PATHS = Cost(weight=100, work=Work.EXPLAINING)
 """Walking from a spec to its main cause."""
 
-ASKING = Cost(weight=200)
-"""Following the edges that lead to the specs of one version a step up."""
-
-CAUSED = Cost(weight=500)
-"""A page of the specs of a cause."""
-
 
 @gql.object_type
 class Cause(Node):
@@ -537,7 +528,7 @@ class Cause(Node):
     value_after: str | None = _of_name(attrgetter("after"))
     title: str = _of_name(cause_title)
     why_unknown: str | None = _of_cause(Causes.why_unknown)
-    facts: list[changes.FieldChangeType] = many.for_many(_facts, cost=Cost(weight=100))
+    facts: list[changes.FieldChangeType] = many.for_many(_facts, cost=SMALL)
     together: list["Cause"] = many.for_many(
         _together,
         "Causes that are involved in exactly the same specs, so that this comparison cannot "
@@ -546,12 +537,12 @@ class Cause(Node):
     num_together: int = _of_cause(Causes.num_together)
     num_specs: int = many.for_many(lambda rows: rows.counts("num_specs"))
     num_involved: int = many.for_many(lambda rows: rows.counts("num_involved"))
-    package_names: list[str] = many.for_many(_package_names, cost=Cost(weight=100))
+    package_names: list[str] = many.for_many(_package_names, cost=SMALL)
     path: list["CauseStepType"] = many.for_many(
         _paths_of_causes,
         "For two specs: the chain of dependencies from them to the cause, the two specs first; "
         "empty for other causes.",
-        cost=Cost(weight=100),
+        cost=SMALL,
     )
 
     @classmethod
@@ -574,7 +565,7 @@ class Cause(Node):
         """Return a list of only this cause."""
         return self.rows
 
-    @resolver(CATALOG_PACKAGE)
+    @resolver(SMALL)
     def package(self, info: Info) -> LazyPackage | None:
         """The package that changed; null if no revision ever had it, and where `packageName` is
         null.
@@ -584,7 +575,7 @@ class Cause(Node):
         (name,) = self.rows.names
         return None if name.package is None else catalog_package(info.context, name.package)
 
-    @resolver(ASKING)
+    @resolver(SMALL)
     def dependents_before(self, info: Info, first: relay.FirstArgument = 5) -> list[str] | None:
         """The names of the packages with specs in base that depend directly on a spec of the
         package with `valueBefore`, those with the most such specs first; empty for other kinds than
@@ -592,7 +583,7 @@ class Cause(Node):
         """
         return self._dependents(info, self.comparison.before, "before", first)
 
-    @resolver(ASKING)
+    @resolver(SMALL)
     def dependents_after(self, info: Info, first: relay.FirstArgument = 5) -> list[str] | None:
         """The same for specs in head and `valueAfter`."""
         return self._dependents(info, self.comparison.after, "after", first)
@@ -616,7 +607,7 @@ class Cause(Node):
         )
         return [package for package, _ in counted[:first]]
 
-    @relay.connection_field(CAUSED)
+    @relay.connection_field()
     def specs(
         self, involved: bool = False, *, page: relay.PageArguments
     ) -> relay.Connection["SpecChangeType"] | None:

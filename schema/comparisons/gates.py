@@ -97,9 +97,6 @@ BREACHES_DEFAULT = 50
 GATE = cost.Cost(weight=1_000, work=cost.Work.EXPLAINING, values=5_000, inner_values=300)
 """Evaluating rules; the budget is checked before each."""
 
-BREACHES = cost.Cost(weight=200)
-"""The first breaches of a rule, each of which looks up its specs."""
-
 
 def _specs(rows: PartRows[Any]) -> many.NullableObjects:
     """The first of these specs, ordered by package, newest version first: in base, or in head for
@@ -153,7 +150,7 @@ class RuleResultType:
     message = many.attribute("result.message", str)
     num_breaches = many.attribute("result.breaches", int, make=len)
 
-    @cost.resolver(BREACHES)
+    @cost.resolver(cost.SMALL)
     def breaches(self, first: relay.FirstArgument = BREACHES_DEFAULT) -> list[BreachType] | None:
         """The first breaches of the rule."""
         relay.check_size("first", first)
@@ -173,7 +170,7 @@ class CheckReport:
 
     has_passed = many.attribute("verdict.passed", bool)
 
-    @cost.resolver(cost.Cost(items=cost.PAGE))
+    @cost.resolver()
     def rules(self) -> list[RuleResultType]:
         """The result of each rule, in the given order."""
         return [

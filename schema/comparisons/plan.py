@@ -24,9 +24,6 @@ from snapshots.spack.notation import canonical_variants
 PLANNING = Cost(weight=50_000, values=60)
 """Reading an entire revision, and comparing its specs of some stacks with the given ones."""
 
-TO_BUILD = Cost(weight=500)
-"""A page of the specs that have to be built."""
-
 _UNKNOWN = "unknown"
 _PLACES = ("operating_system", "platform", "target")
 _MAX_DEPENDENCIES = 1_000
@@ -191,7 +188,7 @@ class PlanType:
         """
         return ComparisonType(base_info=self.base_info, head_info=self.head_info)
 
-    @relay.connection_field(TO_BUILD)
+    @relay.connection_field()
     def to_build(
         self, info: Info, stack: str | None = None, *, page: relay.PageArguments
     ) -> relay.Connection[SpecChangeType] | None:

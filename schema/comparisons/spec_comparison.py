@@ -11,7 +11,7 @@ from schema.comparisons.changes import FieldChangeType, LoadedComparison, PartRo
 from schema.comparisons.explanations import Cause, CauseStepType, cause_connection
 from schema.context import Context, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import Cost, Work, resolver
+from schema.fields.cost import MEDIUM, Cost, Work, resolver
 from schema.node import URL, page_path
 from schema.revisions.dependency import TYPES_OF_MASK, DependencyNode
 from schema.revisions.spec import SpecType
@@ -23,9 +23,6 @@ from snapshots.frames.dependencies import DependencyType
 
 COMPARING_SPECS = Cost(weight=60_000, work=Work.LOADING)
 """Looking up the hashes of two specs, and loading both revisions."""
-
-BELOW = Cost(weight=5_000)
-"""Counting all direct and indirect dependencies of two specs."""
 
 EXPLAINING_SPECS = Cost(weight=50_000)
 """Computing the causes of one pair in the graphs of two revisions."""
@@ -184,10 +181,10 @@ class SpecComparisonType:
         comparison = self.compared.comparison
         return cause_connection(comparison, range(len(comparison.explanation.causes)), page)
 
-    num_shared_below = many.attribute("compared.pair.below.shared", int, BELOW, make=len)
-    num_differing_below = many.attribute("compared.pair.below.differing", int, BELOW, make=len)
-    num_only_below_base = many.attribute("compared.pair.below.only_base", int, BELOW, make=len)
-    num_only_below_head = many.attribute("compared.pair.below.only_head", int, BELOW, make=len)
+    num_shared_below = many.attribute("compared.pair.below.shared", int, MEDIUM, make=len)
+    num_differing_below = many.attribute("compared.pair.below.differing", int, MEDIUM, make=len)
+    num_only_below_base = many.attribute("compared.pair.below.only_base", int, MEDIUM, make=len)
+    num_only_below_head = many.attribute("compared.pair.below.only_head", int, MEDIUM, make=len)
 
     @resolver(NESTING)
     def differences(

@@ -17,7 +17,7 @@ from schema.documents.bounds import refuse
 from schema.errors import CLIENT_TEXT
 from schema.execution.budget import QUERY_TOO_LARGE
 from schema.fields import relay
-from schema.fields.cost import FEW, PAGE, Cost, Sizes, Work, cost_of
+from schema.fields.cost import AS_LONG_AS_THEIR_PAGE, FEW, Cost, Sizes, Work, cost_of, longest
 from schema.limits import Limits
 from snapshots.texts import shortened
 
@@ -182,11 +182,14 @@ class _Walk:
         kind = graphql.get_named_type(field.type)
         cost, given = cost_of(field, name), _arguments(node)
         number = self._number(field, given)
-        page = self._page(field, cost, given, number, place.page)
-        items = cost.items if isinstance(cost.items, float) else 1.0
+        page = self._page(field, kind.name, given, number, place.page)
+        items = 1.0 if cost.items is None else cost.items
         if graphql.is_list_type(graphql.get_nullable_type(field.type)):
-            usual = FEW if number is None else number
-            items = page if cost.items == PAGE else self._size(cost.items, usual)
+            if name in AS_LONG_AS_THEIR_PAGE:
+                items = page
+            elif cost.items is None:
+                most = longest(kind.name, self._sizes)
+                items = most if most is not None else FEW if number is None else number
             items = items if number is None else min(items, number)
         times = place.times * items
         units = times + place.times * self._execution(field, cost, given, place)
@@ -216,7 +219,7 @@ class _Walk:
     def _page(
         self,
         field: graphql.GraphQLField,
-        cost: Cost,
+        kind: str,
         given: Mapping[str, graphql.ValueNode],
         number: int | None,
         outer: int,
@@ -224,7 +227,8 @@ class _Walk:
         """Return the number of items of the lists below a field that are as long as its page."""
         if relay.is_paged(field):
             page = relay.PAGE_DEFAULT if number is None else number
-            return min(page, self._size(cost.items, page))
+            most = longest(kind, self._sizes)
+            return page if most is None else min(page, most)
         lists = [name for name in given if _is_list(field.args[name])]
         values = [self._value(given[name]) for name in lists]
         # A single value in place of a list is a list of one.
@@ -277,11 +281,6 @@ class _Walk:
         times = min(place.scopes, _MAX_LOADED) if work is Work.LOADING else place.scopes
         self.shared_units += times * work.own_units
         return times * work.own_units
-
-    def _size(self, items: float | str | None, otherwise: int) -> int:
-        if items is None or items == PAGE:
-            return otherwise
-        return getattr(self._sizes, items) if isinstance(items, str) else int(items)
 
     def _value(self, node: Any) -> Any:
         if id(node) not in self._values:

@@ -93,17 +93,12 @@ class Work(Enum):
         return self.value - sum(part.value for part in self.parts if part is not self)
 
 
-PAGE = "page"
-"""The length of a list that is as long as its page, or as a list among its arguments."""
-
-
 class Cost(msgspec.Struct, frozen=True):
     """The cost of a field, in units, other than of the values that it returns.
 
     - weight: The cost of each execution, and again of each condition in its arguments.
-    - items: The number of values or objects that it returns: a number (less than 1 for an object
-      that is often null), PAGE, or the name of one of
-      ``Sizes``. An argument ``first`` or ``last`` limits it further.
+    - items: The number of values or objects that it returns, if it differs from that of other
+      fields of its type; less than 1 for an object that is often null.
     - work: What is done once for all fields of the same revision or comparison.
     - values: The cost of each value in lists of its arguments.
     - inner_values: The cost of each value in lists of these values: names in rules.
@@ -112,7 +107,7 @@ class Cost(msgspec.Struct, frozen=True):
     """
 
     weight: float = 0
-    items: float | str | None = None
+    items: float | None = None
     work: Work | None = None
     values: float = 30
     inner_values: float = 10
@@ -120,14 +115,18 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 PLAIN = Cost()
-"""Values and objects in memory; a list of a few."""
+"""Values and objects in memory. The default, also of connections, which have PAGE_WEIGHT."""
+
+SMALL, MEDIUM, LARGE = Cost(weight=100), Cost(weight=1_000), Cost(weight=20_000)
+"""Some computation for each object: tens of microseconds, a millisecond, several milliseconds."""
 
 LOADED = Cost(work=Work.LOADING)
 COMPARED = Cost(work=Work.COMPARING)
 EXPLAINED = Cost(work=Work.EXPLAINING)
+OF_HISTORY = Cost(work=Work.HISTORIES)
 
-CATALOG_PACKAGE = Cost(weight=200)
-"""One package in all series; if there are several in a request, all packages are read at once."""
+PAGE_WEIGHT = 200
+"""The weight of a connection that states none."""
 
 
 def field(description: str | None = None, cost: Cost = PLAIN) -> Any:
@@ -169,6 +168,30 @@ _OTHERS_INTROSPECTED = {
     "fields": Cost(weight=15, items=7),
     "ofType": Cost(weight=15, items=0.5),
 }
+
+
+_LENGTHS = {
+    "Tag": "tags",
+    "Series": "series",
+    "SeriesPackage": "series",
+    "Availability": "series",
+    "GrowthPoint": "revisions",
+    "RevisionConnection": "revisions",
+    "Stack": "stacks",
+    "StackChange": "stacks",
+    "RevisionPackageConnection": "packages",
+    "SpecConnection": "specs",
+}
+"""The lists and connections that are at most as long as a number in ``Sizes``, by their type."""
+
+AS_LONG_AS_THEIR_PAGE = frozenset({"nodes", "edges", "rules"})
+"""The lists that are as long as their page, or as a list among the arguments above them."""
+
+
+def longest(kind: str, sizes: Sizes) -> int | None:
+    """Return the number of items of a list or connection of a type in a catalog, if known."""
+    name = _LENGTHS.get(kind)
+    return None if name is None else getattr(sizes, name)
 
 
 def cost_of(field: GraphQLField, name: str) -> Cost:

@@ -18,7 +18,7 @@ from strawberry.annotation import StrawberryAnnotation
 from strawberry.types.arguments import StrawberryArgument
 from strawberry.types.field import StrawberryField
 
-from schema.fields.cost import PAGE, PLAIN, Cost, resolver
+from schema.fields.cost import PAGE_WEIGHT, PLAIN, Cost, resolver
 from schema.fields.gql import Omittable, describe_enum, object_type
 from schema.fields.many import COLUMN, ColumnTable, ComputedList, Sublists, for_many
 from snapshots.errors import CursorExpired, InvalidArgument
@@ -331,13 +331,14 @@ def connection_field(
     cost: Cost = PLAIN, description: str | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare a method as a connection; it receives the four arguments of Relay as ``page``."""
+    cost = cost if cost.weight else msgspec.structs.replace(cost, weight=PAGE_WEIGHT)
     return resolver(cost, Paged(), description=description)
 
 
 def edges_field() -> Any:
     """Declare the edges of a connection."""
     description = "The items of the page, each with its cursor."
-    return for_many(_edges, description, cost=Cost(items=PAGE), is_fixed=True)
+    return for_many(_edges, description, is_fixed=True)
 
 
 @object_type
@@ -347,7 +348,7 @@ class Connection(Generic[Item]):
     page: strawberry.Private[ListPage[Item]]
 
     edges: list[Edge[Item]] = edges_field()
-    nodes: list[Item] = for_many(_nodes, cost=Cost(items=PAGE), is_fixed=True)
+    nodes: list[Item] = for_many(_nodes, is_fixed=True)
     page_info: PageInfo = for_many(_infos, is_fixed=True)
     total_count: int = for_many(_totals, is_fixed=True)
 

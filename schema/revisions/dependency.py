@@ -9,7 +9,7 @@ import strawberry
 
 from schema.context import LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import Cost, resolver
+from schema.fields.cost import resolver
 from schema.node import node_of
 from snapshots.frames.dependencies import DependencyType
 
@@ -20,9 +20,6 @@ LazySpec = Annotated["SpecType", strawberry.lazy("schema.revisions.spec")]
 
 
 gql.describe_enum(DependencyType)
-
-WALK = Cost(weight=180)
-"""A list of neighbours in the dependency graph, or of all nodes that a walk through it reaches."""
 
 
 def _of_node(fact: str, description: str) -> Any:
@@ -107,7 +104,7 @@ class DependencyConnection(relay.Connection[DependencyNode]):
 def neighbours_field(description: str, *, upward: bool) -> Any:
     """Declare a connection of a spec: its dependencies, or ``upward`` its dependents."""
 
-    @relay.connection_field(WALK, description)
+    @relay.connection_field(description=description)
     def neighbours(
         self: "SpecType",
         *,

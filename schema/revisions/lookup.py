@@ -12,7 +12,7 @@ import strawberry
 from schema.comparisons.changes import FieldChangeType
 from schema.context import MAX_CONTENTS, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import Cost, Work, resolver
+from schema.fields.cost import LOADED, MEDIUM, OF_HISTORY, SMALL, Cost, Work, resolver
 from schema.node import revision_object
 from schema.revisions.spec import LazyRevision, SpecConnection, SpecRows, SpecType, spec_connection
 from snapshots.catalog.history_queries import HistoryQueries
@@ -104,15 +104,6 @@ def concrete_specs(inputs: list[ConcreteSpecInput]) -> list[ConcreteSpec]:
             raise InvalidArgument(f"specs[{number}]", str(error)) from None
     return specs
 
-
-LOOKED_UP = Cost(weight=2_000, work=Work.LOADING)
-"""A page of the specs that were found, or of those that are missing."""
-
-LAST_SEEN = Cost(work=Work.HISTORIES)
-"""The history of a hash; the histories of all listed hashes are read at once."""
-
-NEAREST = Cost(weight=20)
-"""The spec nearest to a missing one; those of all listed specs are computed at once."""
 
 LazyCause = Annotated["Cause", strawberry.lazy("schema.comparisons.explanations")]
 
@@ -251,14 +242,14 @@ class MissingSpec(many.ListedRecord):
     name: str = many.of_record("name")
     version: str | None = many.of_record("version")
     is_root: bool = many.of_record("is_root")
-    last_seen: LazyRevision | None = many.for_many(_last_seen, cost=LAST_SEEN)
+    last_seen: LazyRevision | None = many.for_many(_last_seen, cost=OF_HISTORY)
     reason: SpecChangeReason | None = many.for_many(
-        lambda rows: rows.seen("reason_gone"), cost=LAST_SEEN
+        lambda rows: rows.seen("reason_gone"), cost=OF_HISTORY
     )
-    gone_in: LazyRevision | None = many.for_many(_gone_in, cost=LAST_SEEN)
-    nearest: SpecType | None = many.for_many(_nearest, cost=NEAREST)
+    gone_in: LazyRevision | None = many.for_many(_gone_in, cost=OF_HISTORY)
+    nearest: SpecType | None = many.for_many(_nearest, cost=SMALL)
 
-    @resolver(LAST_SEEN)
+    @resolver(OF_HISTORY)
     def main_causes(self) -> list[LazyCause] | None:
         """The main causes of the specs that replaced specs of its package in `goneIn`, those that
         explain the most specs first; null if it was not removed, or if these causes are not stored.
@@ -299,13 +290,13 @@ class LookupType:
         covered = self.covered
         return covered.num_roots_found if covered else self._look_up(info)[1].num_roots_found
 
-    @relay.connection_field(LOOKED_UP)
+    @relay.connection_field(LOADED)
     def found(self, info: Info, *, page: relay.PageArguments) -> SpecConnection | None:
         """The specs that were found: roots first, then ordered by name and hash."""
         loaded, looked_up = self._look_up(info)
         return spec_connection(loaded, looked_up.found, page)
 
-    @relay.connection_field(LOOKED_UP)
+    @relay.connection_field(LOADED)
     def missing(
         self, info: Info, *, page: relay.PageArguments
     ) -> relay.Connection[MissingSpec] | None:
@@ -328,7 +319,7 @@ class LookupType:
         return loaded, Lookup(self.specs, loaded.frame)
 
 
-@resolver(Cost(weight=500, work=Work.LOADING))
+@resolver(LOADED)
 def lookup_field(self: "Revision", specs: ConcreteSpecsArgument) -> LookupType | None:
     """Which of some concrete specs, for example those of a spack.lock, it contains."""
     return LookupType(info=self.info, specs=RequestedSpecs(concrete_specs(specs)))
@@ -367,9 +358,6 @@ HOLES = Cost(weight=50_000, work=Work.LOADING)
 AFFECTED_DEFAULT = 20
 """Default number of affected specs in the list of a hole."""
 
-AFFECTED = Cost(weight=2_000)
-"""The direct and indirect dependents of one hole."""
-
 
 @gql.object_type
 class HoleType:
@@ -393,7 +381,7 @@ class HoleType:
     version = many.attribute("hole.version", str | None)
     num_affected = many.attribute("hole.num_affected", int)
 
-    @resolver(AFFECTED)
+    @resolver(MEDIUM)
     def affected(self, first: relay.FirstArgument = AFFECTED_DEFAULT) -> list[SpecType] | None:
         """The specs that cannot be installed without it, by package, newest version first."""
         relay.check_size("first", first)
@@ -401,7 +389,7 @@ class HoleType:
         rows = self.holes.affected(self.loaded.dependencies(), self.place, levels)[:first]
         return SpecRows(self.loaded, rows)  # type: ignore[return-value]
 
-    @resolver(LAST_SEEN)
+    @resolver(OF_HISTORY)
     def gone_in(self, info: Info) -> LazyRevision | None:
         """The revision of the series that no longer has it, after one that had it; of another
         series if this one never had it; null if there is no such revision.

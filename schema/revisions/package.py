@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import CATALOG_PACKAGE, Cost, Work, resolver
+from schema.fields.cost import LARGE, MEDIUM, PLAIN, SMALL, Cost, Work, resolver
 from schema.node import (
     URL,
     Node,
@@ -75,13 +75,6 @@ PackageOrderArgument = Annotated[
 gql.describe_enum(CoverageDimension)
 
 
-CELLS = Cost(weight=2_000)
-"""Sorting the values of entire columns; a cell then consists of a few codes."""
-
-DEPENDENTS = Cost(weight=800)
-"""Following all edges that lead to a package one step up."""
-
-
 @gql.object_type
 class CoverageCell:
     """A cell of a package's coverage: a combination of values, one for each dimension, that some of
@@ -95,17 +88,8 @@ class CoverageCell:
     num_specs: int
 
 
-STACKS = Cost(weight=25, items="stacks")
-"""The stacks of a package, counted over its specs."""
-
-IMPACT = Cost(weight=20_000)
-"""Finding and counting all direct and indirect dependents of a package."""
-
 OUTCOME = Cost(weight=30_000, work=Work.EXPLAINING)
 """Searching the causes of a series, and explaining one of its comparisons."""
-
-SUMMED = Cost(weight=250)
-"""A sum over the rows of a stack."""
 
 LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
 
@@ -138,11 +122,9 @@ class ImpactType:
     size_label = many.attribute("counts.size_label", str)
 
     stack_counts = many.attribute(
-        "counts.by_stack", list[spec.FacetCount] | None, spec.OF_STACKS, make=_facet_counts
+        "counts.by_stack", list[spec.FacetCount] | None, make=_facet_counts
     )
-    target_counts = many.attribute(
-        "counts.by_target", list[spec.FacetCount], spec.OF_STACKS, make=_facet_counts
-    )
+    target_counts = many.attribute("counts.by_target", list[spec.FacetCount], make=_facet_counts)
 
     @resolver(OUTCOME)
     def outcome(self) -> LazyOutcome | None:
@@ -268,30 +250,28 @@ class RevisionPackage(Node):
     )
     targets: list[str] = _for_each(lambda frame, code: _values_in(frame, "target", code))
     stack_names: list[str] | None = _for_each(_stack_names)
-    stacks: list[spec.LazyStack] | None = many.for_many(_stacks, cost=STACKS, is_fixed=True)
+    stacks: list[spec.LazyStack] | None = many.for_many(_stacks, is_fixed=True)
     num_specs: int = _for_each(lambda frame, code: int(frame.starts[code + 1] - frame.starts[code]))
     total_size: gql.ByteCount | None = _for_each(
         lambda frame, code: frame.size.total(frame.slice_of(code))
     )
     specs: spec.SpecConnection | None = many.for_many(
         _specs,
-        cost=Cost(weight=20, items="specs"),
+        cost=Cost(weight=20),
         extensions=[relay.Paged()],
         is_fixed=True,
     )
 
-    series_package: LazySeriesPackage | None = many.for_many(
-        _series_packages, cost=Cost(weight=1_000)
-    )
+    series_package: LazySeriesPackage | None = many.for_many(_series_packages, cost=MEDIUM)
 
-    @resolver(CATALOG_PACKAGE)
+    @resolver(SMALL)
     def package(self, info: Info) -> LazyPackage | None:
         """The package in all series."""
         from schema.histories import catalog_package
 
         return catalog_package(info.context, self.loaded.frame.packages[self.code])
 
-    @resolver(CELLS)
+    @resolver(MEDIUM)
     def coverage(
         self, by: list[CoverageDimension], first: relay.FirstArgument = relay.PAGE_MAX
     ) -> list[CoverageCell] | None:
@@ -316,7 +296,7 @@ class RevisionPackage(Node):
         values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
         return many.ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})  # type: ignore[return-value]
 
-    @resolver(DEPENDENTS)
+    @resolver(MEDIUM)
     def dependent_packages(
         self, first: relay.FirstArgument = relay.PAGE_MAX
     ) -> list[spec.FacetCount] | None:
@@ -334,7 +314,7 @@ class RevisionPackage(Node):
         counted = [(frame.packages[code], int(counts[code])) for code in order.tolist()]
         return spec.facet_counts(counted)  # type: ignore[no-any-return]
 
-    @resolver(IMPACT)
+    @resolver(LARGE)
     def impact(self) -> ImpactType | None:
         """The specs that would be rebuilt if its recipe changed; null if the source of the revision
         does not list dependencies.
@@ -445,18 +425,18 @@ class Stack(Node):
 
     revision = many.attribute("loaded.info", spec.LazyRevision, make=revision_object)
 
-    @resolver(SUMMED)
+    @resolver(SMALL)
     def num_packages(self) -> int:
         """Number of packages with a spec in it."""
         frame = self.loaded.frame
         return int(frame.packages_having(frame.in_stack(self.name)).sum())
 
-    @resolver(SUMMED)
+    @resolver(SMALL)
     def num_specs(self) -> int:
         """Number of specs."""
         return int(self.loaded.frame.in_stack(self.name).sum())
 
-    @resolver(SUMMED)
+    @resolver(SMALL)
     def total_size(self) -> gql.ByteCount | None:
         """Sum of the known sizes of its binary packages; null if none is known."""
         frame = self.loaded.frame
@@ -465,12 +445,12 @@ class Stack(Node):
         return None if size is None else gql.ByteCount(size)
 
     packages = packages_field(
-        Cost(weight=500, items="packages"),
+        PLAIN,
         "The packages with a spec in it, by default ordered by name. Their fields describe the "
         "packages in the entire revision.",
         lambda stack, _: (stack.loaded, stack.name),
     )
     specs = spec.specs_field(
-        Cost(weight=500, items="specs"),
+        PLAIN,
         lambda stack, _: (stack.loaded, stack.loaded.frame.in_stack(stack.name)),
     )

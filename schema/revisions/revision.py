@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Context, Info
 from schema.fields import gql, many, relay
-from schema.fields.cost import LOADED, Cost, Work, field, resolver
+from schema.fields.cost import LOADED, SMALL, Cost, field, resolver
 from schema.node import (
     URL,
     Node,
@@ -59,8 +59,6 @@ REF = (
 
 Ref = Annotated[str, strawberry.argument(REF)]
 OfRef = Annotated[str | None, strawberry.argument(REF)]
-
-STACKS_OF_REVISION = Cost(items="stacks", work=Work.LOADING)
 
 
 def _of_row(name: str, graphql_type: Any) -> Any:
@@ -223,7 +221,7 @@ class Revision(Node):
         """
         return gql.DateTime(info.context.changing_history().confirmed_at(self.info))
 
-    @relay.connection_field(Cost(items="revisions"))
+    @relay.connection_field()
     def also_published_as(
         self, info: Info, *, page: relay.PageArguments
     ) -> relay.Connection["Revision"] | None:
@@ -241,7 +239,7 @@ class Revision(Node):
         return RevisionPackage.find(info.context.load(self.info), name)
 
     packages = packages_field(
-        Cost(weight=500, items="packages", work=Work.LOADING),
+        LOADED,
         "Its packages, by default ordered by name.",
         lambda revision, info: (info.context.load(revision.info), None),
     )
@@ -257,7 +255,7 @@ class Revision(Node):
         return SpecType.of_prefix(info.context.load(self.info), hash)
 
     specs = specs_field(
-        Cost(weight=500, items="specs", work=Work.LOADING),
+        LOADED,
         lambda revision, info: (info.context.load(revision.info), slice(None)),
     )
 
@@ -269,7 +267,7 @@ class Revision(Node):
         """
         return Stack.find(info.context.load(self.info), name)
 
-    @resolver(STACKS_OF_REVISION)
+    @resolver(LOADED)
     def stacks(self, info: Info) -> list[Stack] | None:
         """Its stacks, including root, ordered by name; null if the source does not list stacks."""
         loaded = info.context.load(self.info)
@@ -293,7 +291,7 @@ class Revision(Node):
         following = info.context.changing_history().next(self.info)
         return None if following is None else Revision(info=following)
 
-    @resolver(Cost(weight=200))
+    @resolver(SMALL)
     def main_changes(self, info: Info) -> list[str] | None:
         """What it changed most since the previous revision of its series, a sentence each: the
         stacks that were added or removed, and the main cause. Null, with an error, if they are not
@@ -308,7 +306,7 @@ class Revision(Node):
         causes = context.library.stored_causes({step: main})[step].causes
         return list(map(plain, main_changes_sentences(revision, changes, causes)))
 
-    @resolver(Cost(weight=60))
+    @resolver(SMALL)
     def growth_point(self, info: Info) -> LazyGrowthPoint | None:
         """The specs and packages that it added and removed, as in `Series.growth`; null, with an
         error, if they are not stored yet, because only `Series.growth` computes them.
@@ -347,7 +345,7 @@ class Tag(Node):
         """Its newest revision."""
         return Revision(info=info.context.changing_history().of_tag(self.name)[0])
 
-    @relay.connection_field(Cost(items="revisions"))
+    @relay.connection_field()
     def revisions(
         self, info: Info, *, page: relay.PageArguments
     ) -> relay.Connection[Revision] | None:

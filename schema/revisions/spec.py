@@ -10,7 +10,7 @@ import strawberry
 
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import Cost, field, resolver
+from schema.fields.cost import MEDIUM, SMALL, Cost, field, resolver
 from schema.node import URL, Node, key_of, node_id, node_of, page_in, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.arrays import Mask, Rows
@@ -96,9 +96,6 @@ OrderArgument = Annotated[
     ),
 ]
 
-
-OF_STACKS = Cost(items="stacks")
-"""A value for each stack or target."""
 
 HISTORY_OF_HASH = 5_000
 """Units for computing the history of a hash."""
@@ -231,10 +228,10 @@ class SpecType(Node):
     url: str | None = many.for_many(_urls, URL)
     short: str = many.for_many(_short_forms, cost=Cost(weight=30), is_fixed=True)
     package: LazyPackage | None = many.for_many(_packages, is_fixed=True)
-    stack_names: list[str] | None = many.for_many(_stack_names, cost=OF_STACKS, is_fixed=True)
-    stacks: list[LazyStack] | None = many.for_many(_stacks, cost=OF_STACKS, is_fixed=True)
+    stack_names: list[str] | None = many.for_many(_stack_names, is_fixed=True)
+    stacks: list[LazyStack] | None = many.for_many(_stacks, is_fixed=True)
     revision: LazyRevision = many.for_many(revisions_of)
-    history: LazyHistory | None = many.for_many(_histories, cost=Cost(weight=150))
+    history: LazyHistory | None = many.for_many(_histories, cost=SMALL)
 
     of_id = classmethod(part_of_id)
 
@@ -300,8 +297,8 @@ class SpecRows(many.RowList[SpecType]):
         return many.Origin(("specs", frame.digest), len(frame), self.numbers)
 
 
-ABSENCE = 100_000
-"""Units for searching the revisions that had a package, and without each condition of a query."""
+ABSENCE = Cost(weight=100_000)
+"""Searching the revisions that had a package, and without each condition of a query."""
 
 
 class SpecCursors(many.ColumnSlice):
@@ -476,7 +473,7 @@ class SpecConnection(relay.Connection[SpecType]):
         """The query in Spack's spec syntax, if there is one and it matches nothing."""
         return None if len(self._specs.rows) else self._specs.query
 
-    @resolver(Cost(weight=1_000))
+    @resolver(MEDIUM)
     def facet(
         self, by: Facet, first: relay.FirstArgument = FACET_DEFAULT
     ) -> list[FacetCount] | None:
@@ -512,7 +509,7 @@ class SpecConnection(relay.Connection[SpecType]):
         return loaded.context.of_history(HistoryQueries.absence, loaded.info, query)
 
     @resolver(
-        Cost(weight=ABSENCE),
+        ABSENCE,
         description="If `matching` matches nothing: a sentence that states until when any series "
         "had such specs, and what the nearest specs have instead. The name of a family of targets "
         "counts as all of its targets. Null for a query without the name of a package.",
@@ -522,7 +519,7 @@ class SpecConnection(relay.Connection[SpecType]):
         return None if absent is None else absent.title
 
     @resolver(
-        Cost(weight=ABSENCE),
+        ABSENCE,
         description="If `matching` matches nothing: for each of its conditions, the specs that "
         "meet all others, if there are any, so that one fact differs. If the revision lacks the "
         "package, they are those of the last revision that has it. Empty for a query without the "

@@ -11,7 +11,7 @@ from schema.comparisons.changes import LoadedComparison
 from schema.comparisons.explanations import Cause, cause_connection
 from schema.context import Context, Info
 from schema.fields import gql, many, relay
-from schema.fields.cost import Cost, Work, resolver
+from schema.fields.cost import SMALL, Cost, Work, resolver
 from schema.node import Node, info_of_id, key_of, node_id
 from schema.revisions.spec import SpecConnection, spec_connection
 from snapshots.arrays import Rows
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 TWINS = Cost(weight=60_000, work=Work.EXPLAINING)
 """A page of groups of twins; those of each stack and package are computed separately."""
-
-SAVED = Cost(weight=500)
-"""The specs that would be saved are computed for all groups of a page at once."""
 
 
 class TwinsPage(msgspec.Struct, frozen=True, dict=True):
@@ -116,7 +113,7 @@ class TwinGroupType(Node):
         numbers = self.shown.twins.causes_of(self.group)
         return cause_connection(self.shown.comparison, numbers, page)
 
-    @resolver(SAVED)
+    @resolver(SMALL)
     def num_saved(self) -> int:
         """Number of specs that would not have to be built if the group were a single spec: all
         specs of the group but the first, and those twins among their dependents that differ in
@@ -124,7 +121,7 @@ class TwinGroupType(Node):
         """
         return len(self.shown.saved[self.place])
 
-    @resolver(SAVED)
+    @resolver(SMALL)
     def size_saved(self) -> gql.ByteCount | None:
         """Sum of the known sizes of the binary packages of these specs; null if none is known."""
         frame = self.shown.comparison.after.frame

@@ -239,7 +239,7 @@ def test_argument_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     spread = "...F " * 300
     text = f"{{ revision {{ {spread} }} }} fragment F on Revision "
     text += '{ specs(filter: {packages: ["a", "b"]}) { totalCount } }'
-    assert estimate(text).units > 300 * 500
+    assert estimate(text).units > 300 * 400
     assert sum(isinstance(node, ObjectValueNode) for node in read) == 1
 
 
