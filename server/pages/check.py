@@ -347,7 +347,7 @@ def _specs_to_find(form: CheckForm) -> tuple[LockFile | None, list[dict[str, Any
 
 def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
     """Return the specs of the lock file of a form, as GraphQL input for plans."""
-    locked = lock_files.parse_content(form.data, form.name, MAX_SPECS).content
+    locked = lock_files.parse(form.data, form.name, MAX_SPECS).content
     stack = {"stack": form.stack} if form.stack else {}
     built = [_as_input(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
     outside = locked.outside.specs

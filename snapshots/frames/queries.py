@@ -127,12 +127,7 @@ class _Search:
         """Return a mask of the nodes whose own facts meet the conditions."""
         mask = np.zeros(self._graph.num_nodes, np.bool_)
         mask[_rows(self._frame, constraint)] = True
-        outside = mask[len(self._frame) :]
-        outside[_rows(self._graph.outside, constraint)] = True
-        if constraint.versions is not None:
-            rows = _rows(self._graph.outside, replace(constraint, versions=None)).tolist()
-            for row in self._compiler_versions.keys() & rows:
-                outside[row] |= constraint.versions.includes(self._compiler_versions[row])
+        mask[len(self._frame) + _rows(self._graph.outside, constraint)] = True
         return mask
 
     def _where(self, fact: str, accept: Callable[[Any], bool]) -> Mask:
@@ -152,28 +147,6 @@ class _Search:
         return np.concatenate(
             [having_where(column, _for_one_variant(accept))[column.codes] for column in columns]
         )
-
-    @cached_property
-    def _compiler_versions(self) -> dict[int, str]:
-        """Versions of compilers outside the cache that only the specs compiled by them record.
-
-        The keys are rows of the frame outside the revision. Old catalogs have only the names of
-        such compilers.
-        """
-        graph, compiler, outside = self._graph, self._frame.compiler, self._graph.outside
-        versions: dict[int, str] = {}
-        if graph.stated.all():
-            return versions
-        edges = graph.edges_to_compilers
-        sources, rows = graph.sources[edges], graph.targets[edges] - graph.num_rows
-        unstated = (sources < graph.num_rows) & (rows >= 0)
-        unstated[unstated] = ~graph.stated[rows[unstated]]
-        pairs = np.stack((rows[unstated], compiler.codes[sources[unstated]]), axis=1)
-        for row, code in np.unique(pairs, axis=0).tolist():
-            name, _, version = (compiler.values[code] or "").partition("@")
-            if name == outside.package.at(row):
-                versions[row] = version
-        return versions
 
     # -- dependencies
 

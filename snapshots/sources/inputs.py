@@ -4,19 +4,17 @@ A path can name a pipe without a writer or an endless device, and a file can be 
 memory. Therefore, the type and size of a file are checked before it is read.
 """
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from stat import S_ISREG
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
 from snapshots.errors import SourceError
-from snapshots.texts import quoted
 
 # -- regular files
 
@@ -127,25 +125,6 @@ def unreadable_json(error: Exception, location: str, key: str = "") -> SourceErr
     if isinstance(error, RecursionError):
         return SourceError(location, "is nested too deeply", key=key or None)
     return SourceError(location, f"is not valid JSON: {error}", key=key or None)
-
-
-def refuse_repeated_keys(data: bytes | bytearray, location: str) -> None:
-    """Raise SourceError if an object contains a key twice, as one of the values would be lost.
-
-    This takes as long as Python's own decoder, about 10 s per GB.
-    """
-
-    def check(pairs: list[tuple[str, Any]]) -> None:
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise SourceError(location, f"has the key {quoted(key)} twice in one object")
-            seen.add(key)
-
-    try:
-        json.loads(data, object_pairs_hook=check)
-    except (ValueError, RecursionError) as error:
-        raise SourceError(location, f"is not valid JSON: {error}") from None
 
 
 def misshapen(error: msgspec.ValidationError, location: str, key: str) -> SourceError:

@@ -384,10 +384,16 @@ class RootGroup(msgspec.Struct, frozen=True, kw_only=True):
 class LockFile(msgspec.Struct, frozen=True, kw_only=True):
     """The concrete specs of a lock file, each hash once, in the order of the file.
 
-    ``groups`` are the groups of the environment's roots. ``writer`` is the Spack that wrote the
-    first document that names one.
+    - content: All of them with all of their facts; external specs are outside the content.
+    - roots: The hashes of the explicitly requested specs that are not external.
+    - specs: Those that build caches can contain.
+    - left_out: The others.
+    - groups: The groups of the environment's roots.
+    - writer: The Spack that wrote the first document that names one.
     """
 
+    content: Content
+    roots: tuple[str, ...]
     specs: tuple[ConcreteSpec, ...]
     left_out: tuple[OmittedSpec, ...] = ()
     groups: tuple[RootGroup, ...] = ()
@@ -411,12 +417,20 @@ def parse(data: bytes, location: str, most: int = MAX_SPECS) -> LockFile:
 
     A hash that occurs repeatedly, as in two environments, is returned once; it is a root if it is
     one anywhere. A compiler that the document does not contain is unknown. Raises SourceError with
-    the key of the invalid value.
+    the key of the invalid value, and for cyclic dependencies.
     """
     whole = _read_whole(data, location, most)
+    reader = database.SpecReader({digest: locked.node for digest, locked in whole.specs.items()})
+    read = [
+        (locked, reader.spec(digest, locked.position)) for digest, locked in whole.specs.items()
+    ]
+    for cycle in database.cycles({spec.hash: spec for _, spec in read}):
+        raise SourceError(location, database.cycle_reason(cycle), key=cycle[0].hash)
+    external = {spec.hash: spec for locked, spec in read if locked.node.external is not None}
+    inside = {spec.hash: spec for _, spec in read if spec.hash not in external}
     specs: list[ConcreteSpec] = []
     left_out: list[OmittedSpec] = []
-    for locked, spec in _specs(whole):
+    for locked, spec in read:
         why = _why_left_out(locked.node, spec)
         if why is None:
             facts = {name: getattr(spec, name) for name in _FACTS}
@@ -432,6 +446,8 @@ def parse(data: bytes, location: str, most: int = MAX_SPECS) -> LockFile:
                 )
             )
     return LockFile(
+        content=Content.of(inside.values(), external.values()),
+        roots=tuple(spec.hash for locked, spec in read if locked.is_root and spec.hash in inside),
         specs=tuple(specs),
         left_out=tuple(left_out),
         groups=tuple(
@@ -439,36 +455,6 @@ def parse(data: bytes, location: str, most: int = MAX_SPECS) -> LockFile:
         ),
         writer=whole.writer,
     )
-
-
-class LockedContent(msgspec.Struct, frozen=True):
-    """The specs of a lock file with all of their facts, as a content, and the hashes of its roots.
-
-    External specs are outside the content, and are not roots.
-    """
-
-    content: Content
-    roots: tuple[str, ...]
-
-
-def read_content(location: str) -> LockedContent:
-    """Read the specs of a file, or of the ``spack.lock`` in a folder, with their dependencies.
-
-    Raises SourceError like ``read``, and for cyclic dependencies.
-    """
-    location = file_at(location)
-    return parse_content(read_regular(location, MAX_BYTES), location)
-
-
-def parse_content(data: bytes, location: str, most: int = MAX_SPECS) -> LockedContent:
-    """Parse the same from the bytes of a file; ``location`` is the file, for errors."""
-    read = list(_specs(_read_whole(data, location, most)))
-    for cycle in database.cycles({spec.hash: spec for _, spec in read}):
-        raise SourceError(location, database.cycle_reason(cycle), key=cycle[0].hash)
-    inside = [(locked, spec) for locked, spec in read if locked.node.external is None]
-    external = [spec for locked, spec in read if locked.node.external is not None]
-    roots = [spec.hash for locked, spec in inside if locked.is_root]
-    return LockedContent(Content.of((spec for _, spec in inside), external), tuple(roots))
 
 
 def _read_whole(data: bytes | bytearray, location: str, most: int) -> _LockedSpecs:
@@ -487,13 +473,6 @@ def _read_whole(data: bytes | bytearray, location: str, most: int) -> _LockedSpe
     for number, document in enumerate(documents(data, location, most)):
         whole.add_document(document, f"document {number + 1}" if number else "")
     return whole
-
-
-def _specs(whole: _LockedSpecs) -> Iterator[tuple[LockedSpec, Spec]]:
-    """Yield each spec with the record that it was read from. Raises SourceError."""
-    reader = database.SpecReader({digest: locked.node for digest, locked in whole.specs.items()})
-    for digest, locked in whole.specs.items():
-        yield locked, reader.spec(digest, locked.position)
 
 
 def _why_left_out(node: LockedNode, spec: Spec) -> OmissionReason | None:

@@ -55,7 +55,7 @@ def read(path: str, settings: ReadSettings) -> SideFile:
         raise SourceError(path, "is a URL; only files are compared, so import it first")
     kind = _kind_of(path, settings)
     if kind in _LOCKED:
-        locked = lock_files.read_content(path)
+        locked = lock_files.read(path)
         source = Source(kind=LOCK_FILE.name, location=path, importer=importer_name())
         return SideFile(locked.content, source, roots=locked.roots)
     settings = msgspec.structs.replace(settings, allow_empty=True)

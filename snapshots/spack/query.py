@@ -9,7 +9,7 @@ host) are rejected with an error that names them.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -151,12 +151,6 @@ def family_of(target: str) -> str:
 def is_target(target: str | None, name: str | None) -> bool:
     """Return whether a target has this name, or is of the family with this name."""
     return target == name or (target is not None and family_of(target) == name)
-
-
-def in_family_of(target: str, targets: Iterable[str]) -> list[str]:
-    """Return the targets whose family, such as aarch64, is that of a target."""
-    family = family_of(target)
-    return [other for other in targets if family_of(other) == family]
 
 
 def with_families(constraint: "SpecConstraint") -> "SpecConstraint":

@@ -66,7 +66,7 @@ def plan(
     stack_locks: list[StackLock] = []
     roots: list[str] = []
     for stack, file in locks:
-        locked = lock_files.read_content(file)
+        locked = lock_files.read(file)
         content = locked.content
         stack_locks.append(StackLock(stack, [*content.specs()], content.outside.specs))
         roots += locked.roots

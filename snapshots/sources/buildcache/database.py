@@ -43,7 +43,6 @@ from snapshots.sources.buildcache import spelling
 from snapshots.sources.inputs import (
     JSON_ERRORS,
     decode_json,
-    refuse_repeated_keys,
     unreadable_json,
 )
 from snapshots.sources.reports import Report
@@ -222,7 +221,7 @@ def installs(
 
     With ``unproven``, hashes are recomputed, and the results are added to it. A bad entry, and one
     with another hash, is passed to ``report.bad``. Raises SourceError if the document is not a
-    database, or contains a key twice.
+    database.
     """
     database = decode_json(data, _Document, location).database
     if database.version not in VERSIONS:
@@ -230,8 +229,6 @@ def installs(
         refusal = f"{database.version!r} is not a version that can be read: {', '.join(VERSIONS)}"
         refusal += "; older ones are not read" if is_older else "; newer ones need a newer cachelog"
         raise SourceError(location, refusal, key="database.version")
-    if not _has_each_key_once(data, len(database.installs)):
-        refuse_repeated_keys(data, location)
     written_format = SPEC_FORMATS.get(database.version)
     entries: dict[str, Install] = {}
     for digest, raw in database.installs.items():
@@ -313,20 +310,6 @@ def unnested_node(nested: dict[str, Any]) -> dict[str, Any]:
 
 def _hash_of_edge(edge: dict[str, Any]) -> dict[str, Any]:
     return next(({"hash": edge[kind]} for kind in ("build_hash", "full_hash") if kind in edge), {})
-
-
-def _has_each_key_once(data: bytes | bytearray, num_entries: int) -> bool:
-    """Return whether an index is certain to have each entry once, and each of its keys once.
-
-    The keys are counted, as msgspec keeps only the last duplicate. The count is inconclusive if a
-    key may contain escapes, if a text equals one of the keys, or if some entries lack a key.
-    """
-    counts = {key: data.count(b'"%s"' % key) for key in (b"spec", *_OPTIONAL_KEYS)}
-    each_once = counts.pop(b"spec") == num_entries and {*counts.values()} <= {0, num_entries}
-    return each_once and b"\\u00" not in data
-
-
-_OPTIONAL_KEYS = (b"in_buildcache", b"installed", b"explicit", b"installation_time")
 
 
 def joined(newer: Mapping[str, Install], older: Mapping[str, Install]) -> dict[str, Install]:

@@ -7,7 +7,7 @@ contain it.
 
 import hashlib
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from snapshots.refs import check_tag, fits
 from snapshots.sources.buildcache import database, layouts, oci
 from snapshots.sources.buildcache.oci import Registry
 from snapshots.sources.file_kinds import HEAD_BYTES, FileKind, is_json, kind_of, text_of
-from snapshots.sources.inputs import decode_json, open_regular, refuse_repeated_keys
+from snapshots.sources.inputs import decode_json, open_regular
 from snapshots.sources.locations import is_registry, is_url, link, public, resolve, resolve_listed
 from snapshots.sources.parts import PartExecutor, PartRead, ReadRequest, Result
 from snapshots.sources.reports import Report
@@ -97,21 +97,17 @@ def _stacks(tag: str, raw: Raw, location: str) -> list[StackIndex]:
     if len(stacks) > ITEMS_MAX:
         reason = f"lists {len(stacks):,} stacks, more than {ITEMS_MAX:,}"
         raise SourceError(location, reason, key=tag)
-    positions: dict[StackIndex, int] = {}
     for position, stack in enumerate(stacks):
         if not is_name(stack.label):
             reason = f"{quoted(stack.label)} cannot name a stack"
             raise SourceError(location, reason, key=f"{tag}[{position}].label")
-        first = positions.setdefault(stack, position)
-        if first != position:
-            reason = f"names the index that {tag}[{first}] names, for the same stack"
-            raise SourceError(location, reason, key=f"{tag}[{position}].url")
     return in_order(stacks)
 
 
 def in_order(stacks: Iterable[StackIndex]) -> list[StackIndex]:
-    """Return the stacks with root first, so that its packages take precedence."""
-    return sorted(stacks, key=lambda stack: (stack.label != ROOT_STACK, stack.label))
+    """Return the stacks, each once, with root first, so that its packages take precedence."""
+    distinct = dict.fromkeys(stacks)
+    return sorted(distinct, key=lambda stack: (stack.label != ROOT_STACK, stack.label))
 
 
 # -- merged indexes
@@ -400,9 +396,6 @@ def _read_named_stacks(
     As in a public list, each spec is also in root: the index with this name, or else the union of
     all. Raises the errors of reading each of them.
     """
-    for stack, count in Counter(stacks).items():
-        if count > 1:
-            raise InvalidArgument("LOCATION", f"{stack.label}={stack.url} appears twice")
     if len(stacks) > ITEMS_MAX:
         raise InvalidArgument("LOCATION", f"there are more than {ITEMS_MAX:,} stacks")
     ordered, settings = in_order(stacks), executor.settings
@@ -670,9 +663,7 @@ def _listed(data: bytes | bytearray, location: str) -> dict[str, Raw] | None:
         refusal = kind.instead_of("the index of a build cache")
         raise SourceError(location, f"{refusal}; {_INSTEAD}")
     try:
-        outer = decode_json(data, dict[str, Raw], location)
+        return decode_json(data, dict[str, Raw], location)
     except SourceError as error:
         forms = 'an index ({"database": ...}) nor a list of tags ({TAG: [{"label", "url"}]})'
         raise SourceError(location, f"is neither {forms}: {error.reason}") from None
-    refuse_repeated_keys(data, location)
-    return outer

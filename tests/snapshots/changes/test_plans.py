@@ -25,7 +25,7 @@ from tests.snapshots.factories import a_spec
 
 def lock_of(date: str, stack: str) -> StackLock:
     """Return the specs of a real lock file."""
-    content = lock_files.read_content(str(history() / date / stack / "spack.lock")).content
+    content = lock_files.read(str(history() / date / stack / "spack.lock")).content
     return StackLock(stack, [*content.specs()], content.outside.specs)
 
 

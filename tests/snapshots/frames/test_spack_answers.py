@@ -30,10 +30,10 @@ def database() -> bytes:
     return (real_data.folder() / "spack-queries" / "index.json").read_bytes()
 
 
-def revision(database: bytes, *, states_outside: bool = True) -> Side:
+def revision(database: bytes) -> Side:
     """Return the specs of an index, in memory."""
     specs = decode(database, "index.json", Report(), proof=False)
-    return side_of(specs.in_cache.values(), specs.outside.values() if states_outside else ())
+    return side_of(specs.in_cache.values(), specs.outside.values())
 
 
 def find(side: Side, query: str) -> set[str]:
@@ -63,9 +63,8 @@ def test_answers(database: bytes) -> None:
     assert len(refused) <= REFUSED_AT_MOST * len(lines)
 
 
-@pytest.mark.parametrize("states_outside", [True, False])
-def test_short_forms(database: bytes, states_outside: bool) -> None:
-    """The short form of a spec selects it, even with undescribed external compilers."""
-    side = revision(database, states_outside=states_outside)
+def test_short_forms(database: bytes) -> None:
+    """The short form of a spec selects it."""
+    side = revision(database)
     for row in range(0, len(side.frame), 10 if IS_QUICK else 1):
         assert side.frame.hashes.at(row) in find(side, side.frame.spec(row).short)

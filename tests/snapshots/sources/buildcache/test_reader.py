@@ -169,7 +169,6 @@ def test_labelled_locations(
     [
         (["e4s={one}"], TagNeeded, "name one with --tag"),
         (["e4s="], InvalidArgument, "e4s= names no location; write e4s=LOC"),
-        (["e4s={one}", "ml={other}", "e4s={one}"], InvalidArgument, "e4s=.*one appears twice"),
         ([f"s{number}={{one}}" for number in range(1001)], InvalidArgument, "than 1,000 stacks"),
         (
             ["e4s={one}", "{other}"],
@@ -284,12 +283,7 @@ STACK = {"label": "e4s", "url": "e4s"}
         ),
         ({"develop": [{"label": "e4s"}]}, r", develop\[0\].url: is missing"),
         ({"develop": [STACK | {"label": "a b"}]}, r", develop\[0\].label: 'a b' cannot name"),
-        (
-            {"develop": [STACK, STACK | {"label": "hep"}, STACK]},
-            r", develop\[2\].url: names the index that develop\[0\] names",
-        ),
         ({"a/b": [STACK]}, ", a/b: 'a/b' is not a tag"),
-        (b'{"v1": [], "v2": [], "v1": []}', "has the key 'v1' twice in one object"),
     ],
 )
 def test_invalid_lists(tmp_path: Path, listed: Any, reason: str) -> None:
