@@ -24,7 +24,7 @@ class ImportOptions(TypedDict):
     locations: Annotated[tuple[str, ...], argument("[LOCATION...]")]
     tags: Annotated[tuple[str, ...], option("--tag", metavar="TAG", multiple=True)]
     taken_at: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
-    sizes: Flag
+    sizes: Annotated[bool, option("--sizes", "--checksums", is_flag=True)]
     no_proof: Flag
     allow_empty: Flag
     git: Annotated[str | None, option(metavar="REPO")]
@@ -55,8 +55,9 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
       with a single other one, the tag to publish it under.
     - taken_at: The time at which the cache had this state (RFC 3339). By default the date in the
       tag, or in the name of a folder of pages (TAG-DATE), or the current time.
-    - sizes: Fetch the size and checksum of each binary package from a build cache. Manifests that
-      changed in a bucket since an earlier import are fetched again.
+    - sizes: Fetch the size and the checksum of each binary package from a build cache; both are in
+      one manifest. Manifests in a bucket are fetched again if they changed since an earlier import,
+      so that another binary under the same hash is reported.
     - no_proof: Trust the hashes of an index. By default they are recomputed if possible, and a spec
       with a different hash is rejected.
     - allow_empty: Publish an index without specs. By default it is refused, as it can be that of a
