@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cached_property, partial
 from typing import Annotated, Self
 
 import msgspec
-import numpy as np
 import strawberry
 
-from schema.comparisons.changes import LoadedComparison, load_comparison
+from schema.comparisons.changes import LoadedComparison, PartRows, load_comparison
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import (
     Cause,
@@ -62,7 +60,7 @@ from snapshots.timelines.availability import (
 )
 from snapshots.timelines.catalog_packages import CatalogPackage, PackageInSeries
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCausePoint
-from snapshots.timelines.growth import Growth, GrowthPoint
+from snapshots.timelines.growth import GrowthPoint
 from snapshots.timelines.packages import PackageEntry, PackageTimeline
 from snapshots.timelines.spans import HashHistory, Span
 
@@ -315,18 +313,6 @@ class PackageHistoryEntry(Node):
 
 
 @gql.object_type
-class PackageHistoryEdge(relay.Edge[PackageHistoryEntry]):
-    """An entry in a list, with its cursor."""
-
-
-@gql.object_type
-class PackageHistoryConnection(relay.Connection[PackageHistoryEntry]):
-    """A page of a package's history, newest first."""
-
-    edges: list[PackageHistoryEdge] = relay.edges_field()  # type: ignore[assignment]  # each is an Edge
-
-
-@gql.object_type
 class TargetVersion:
     """The newest version of a package for a target.
 
@@ -446,15 +432,16 @@ class SeriesPackage(Node):
         return bool(revisions) and revisions[0] == (self.timeline or self._summary).last_seen
 
     @relay.connection_field(TIMELINE)
-    def entries(self, info: Info, *, page: relay.PageArguments) -> PackageHistoryConnection | None:
+    def entries(
+        self, info: Info, *, page: relay.PageArguments
+    ) -> relay.Connection[PackageHistoryEntry] | None:
         """One entry for each revision that changed the package, newest first."""
         objects = self.entries_of(info.context)
         if self.timeline is None:
             return None
         entries = self.timeline.entries
         keys = many.ComputedList(len(entries), lambda place: entries[place].head.ref)
-        shown = relay.connection_of(page, keys, objects.__getitem__, PackageHistoryEdge)
-        return PackageHistoryConnection(page=shown.page)
+        return relay.connection_of(page, keys, objects.__getitem__)
 
     def entries_of(self, context: Context) -> many.ComputedList[PackageHistoryEntry]:
         """Return an object for each entry; their main causes are read for many at once."""
@@ -784,46 +771,14 @@ def impact_outcome(revision: LoadedRevision, package: str) -> ImpactOutcome | No
 # -- series
 
 
-class GrowthRows(many.RowList["GrowthPointType"]):
-    """Some points of a series. Their rendered text is cached, like that of specs, until the history
-    changes.
-    """
-
-    def item(self, number: int) -> "GrowthPointType":
-        """Return the point of a number."""
-        return GrowthPointType(rows=GrowthRows(self.loaded, np.array([number], np.int32)))
-
-    @cached_property
-    def records(self) -> list[GrowthPoint]:
-        """The records of the points."""
-        return [self.loaded[number] for number in self.numbers.tolist()]
-
-    def origin(self) -> many.Origin:
-        """Return the indices of these points in the series."""
-        return many.Origin(("growth", self.loaded.name), len(self.loaded), self.numbers)
-
-
-def _comparisons(points: GrowthRows) -> many.NullableObjects:
-    pairs = [point.base and (point.base, point.revision) for point in points.records]
-    return many.NullableObjects.of(
-        pairs, lambda pair: ComparisonType(base_info=pair[0], head_info=pair[1])
-    )
-
-
-_of_point = partial(many.of_record, is_fixed=True)
-
-
 @gql.object_type
 class GrowthPointType(many.ListedRecord):
     """The size of a revision, and its changes since the previous revision of the series.
 
     - revision: The revision.
-    - comparison: The comparison with the previous revision; null for the first revision of the
-      series.
     - taken_at: When the build cache was in this state.
     - num_specs: Number of specs.
     - num_packages: Number of packages.
-    - num_stacks: Number of stacks, without root; null if the source does not list stacks.
     - total_size: Sum of the known sizes of its binary packages; null if none is known.
     - num_specs_added: Number of its hashes that the previous revision does not have.
     - num_specs_removed: Number of hashes of the previous revision that it does not have.
@@ -837,25 +792,28 @@ class GrowthPointType(many.ListedRecord):
     revision: Revision = many.for_many(
         lambda points: [Revision(info=point.revision) for point in points.records]
     )
-    comparison: ComparisonType | None = many.for_many(_comparisons)
-    taken_at: gql.DateTime = _of_point("revision.taken_at")
-    num_specs: int = _of_point("revision.num_specs")
-    num_packages: int = _of_point("revision.num_packages")
-    num_stacks: int | None = _of_point("revision.known_stacks")
-    total_size: gql.ByteCount | None = _of_point("revision.total_size")
-    num_specs_added: int = _of_point("counts.specs_added")
-    num_specs_removed: int = _of_point("counts.specs_removed")
-    num_specs_changed: int = _of_point("counts.specs_changed")
-    num_specs_rebuilt: int = _of_point("counts.specs_rebuilt")
-    num_specs_replaced: int = _of_point("counts.specs_replaced")
-    num_packages_added: int = _of_point("counts.packages_added")
-    num_packages_removed: int = _of_point("counts.packages_removed")
+    taken_at: gql.DateTime = many.of_record("revision.taken_at")
+    num_specs: int = many.of_record("revision.num_specs")
+    num_packages: int = many.of_record("revision.num_packages")
+    total_size: gql.ByteCount | None = many.of_record("revision.total_size")
+    num_specs_added: int = many.of_record("counts.specs_added")
+    num_specs_removed: int = many.of_record("counts.specs_removed")
+    num_specs_changed: int = many.of_record("counts.specs_changed")
+    num_specs_rebuilt: int = many.of_record("counts.specs_rebuilt")
+    num_specs_replaced: int = many.of_record("counts.specs_replaced")
+    num_packages_added: int = many.of_record("counts.packages_added")
+    num_packages_removed: int = many.of_record("counts.packages_removed")
 
     @classmethod
     def of_revision(cls, context: Context, revision: RevisionInfo) -> Self:
         """Return the point of one revision; raises IncompleteHistory if it is not stored."""
         point = history_queries.growth_point(context.catalog, context.changing_history(), revision)
-        return GrowthRows(Growth([point]), np.zeros(1, np.int32))[0]  # type: ignore[no-any-return]
+        return cls(rows=_points([point]))
+
+
+def _points(points: Sequence[GrowthPoint]) -> PartRows[GrowthPointType]:
+    """Return the points of a series."""
+    return PartRows(GrowthPointType, None, points)
 
 
 Since = Annotated[
@@ -907,10 +865,8 @@ class Series(Node):
         if last is not None and last < 0:
             raise InvalidArgument("last", f"{last} is less than 0")
         growth = info.context.of_history(HistoryQueries.growth, self.name)
-        rows = np.arange(len(growth), dtype=np.int32)
-        if since is not None or until is not None:
-            rows = rows[[_is_between(point.revision, since, until) for point in growth]]
-        return GrowthRows(growth, rows if last is None else rows[max(0, len(rows) - last) :])  # type: ignore[return-value]
+        points = [point for point in growth if _is_between(point.revision, since, until)]
+        return _points(points if last is None else points[max(0, len(points) - last) :])  # type: ignore[return-value]
 
     @relay.connection_field(CAUSES)
     def causes(

@@ -181,9 +181,9 @@ def loaded_of_id(context: Context, base: str, head: str) -> LoadedComparison | N
 
 
 class PartRows(many.LazyList[Item], Generic[Item]):
-    """Parts of a comparison (changes, breaches, steps), one for each record of a table."""
+    """Objects for the records of a table, mostly parts of a comparison (changes, steps)."""
 
-    def __init__(self, make: Callable[..., Item], comparison: LoadedComparison, table: Any) -> None:
+    def __init__(self, make: Callable[..., Item], comparison: Any, table: Any) -> None:
         self._make = make
         self.comparison = comparison
         self.table = table

@@ -371,7 +371,6 @@ def connection_of(
     arguments: PageArguments,
     keys: Sequence[str],
     make: Callable[[int], Item],
-    edge_type: type[Any] = Edge,
 ) -> Connection[Item]:
     """Return a page of a list whose items have ``keys`` as cursors; ``make`` returns the item at an
     index.
@@ -385,4 +384,4 @@ def connection_of(
 
     part = window_at(arguments, len(keys), find)
     items = ComputedList(part.stop - part.start, lambda place: make(part.start + place))
-    return Connection(page=ListPage([part], items, keys[part.start : part.stop], edge_type))
+    return Connection(page=ListPage([part], items, keys[part.start : part.stop]))

@@ -84,8 +84,8 @@ PACKAGE = (
     f"entries(first: 1000) {{ totalCount nodes {{ {ENTRY} }} edges {{ cursor node {{ kind }} }} }}"
 )
 POINT = (
-    f"revision {REVISION} comparison {{ base {REVISION} head {REVISION} }} takenAt numSpecs "
-    "numPackages numStacks totalSize numSpecsAdded numSpecsRemoved numSpecsChanged "
+    f"revision {REVISION} takenAt numSpecs "
+    "numPackages totalSize numSpecsAdded numSpecsRemoved numSpecsChanged "
     "numSpecsRebuilt numSpecsReplaced numPackagesAdded numPackagesRemoved"
 )
 HISTORY_OF_HASH = f"query($hash: String!) {{ hash(hash: $hash) {{ {HASH} }} }}"
@@ -180,8 +180,6 @@ def growth_json(past: HistoryQueries, series: str) -> list[dict[str, Any]]:
         )
         | {
             "revision": shown(step, "head")["head"],
-            "comparison": step.base and shown(step, "base head"),
-            "numStacks": step.head.known_stacks,
             "numSpecsRebuilt": past.counts(step.pair).reasons.get(SpecChangeReason.REBUILT, 0),
             "numSpecsReplaced": past.counts(step.pair).reasons.get(SpecChangeReason.REPLACES, 0),
         }

@@ -83,7 +83,7 @@ SPECIAL = {
     "packages removed from head": COMPARE
     % "packages(kinds: [REMOVED]) { nodes { name after { name } before { numSpecs } } }",
     "revisions resolved one by one": "{ revisions { nodes { tagName growthPoint { numSpecsAdded "
-    "comparison { id } } } } }",
+    "revision { id } } } } }",
     "facets below a list": PACKAGES
     % "specs { facet(by: STACK) { value numSpecs } nodes { hash } }",
     # Null at a position that does not permit it fails only in execution.

@@ -199,7 +199,6 @@ def test_numbers_are_those_of_the_catalog(world: World) -> None:
 SERIES = '{ series(name: "develop") { %s } }'
 ENTRIES = "entries(first: 1000) { nodes { %s } }"
 REFUSED = {
-    "comparisons of all points": SERIES % "growth { comparison { summary { numSpecsAdded } } }",
     "comparisons of entries": SERIES
     % f'package(name: "a") {{ {ENTRIES % "comparison { causes { totalCount } }"} }}',
     "pages within pages": REVISION

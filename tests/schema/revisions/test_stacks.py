@@ -31,7 +31,7 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     """A revision without specs has an empty list rather than null."""
     data = world.data(
         """query($ref: String!) { revision(ref: $ref) {
-          numStacks stacks { name } growthPoint { numStacks }
+          numStacks stacks { name } growthPoint { numSpecsChanged }
           packages { nodes { stackNames stacks { name } } }
           specs { nodes { stackNames stacks { name } } }
         } }""",
@@ -44,7 +44,7 @@ def test_stacks_of_a_revision(world: World, tag: str) -> None:
     assert data == {
         "numStacks": number,
         "stacks": objects(names),
-        "growthPoint": {"numStacks": number},
+        "growthPoint": {"numSpecsChanged": 0},
         "packages": {"nodes": nodes},
         "specs": {"nodes": nodes},
     }
