@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from snapshots import errors, refs
 from snapshots.arrays import Mask
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_tables import pairs_in
 from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
 from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
@@ -36,7 +35,7 @@ from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import Counts, Growth, GrowthPoint, MainChanges
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
-from snapshots.timelines.steps import Steps
+from snapshots.timelines.steps import Steps, pairs_in
 
 _MAX_CANDIDATES = 50
 _SHOWN_CANDIDATES = 20
@@ -196,7 +195,7 @@ class HistoryQueries:
         """Return the main changes of each revision of a series but the first, by its ref."""
         require_complete(self._catalog, history, series, causes=True)
         rows = self._catalog.changes.comparisons(history.pairs_of(series), ["causes", "cells"])
-        return growth.main_changes(self.growth(history, series), rows, series, history)
+        return growth.main_changes(self._catalog.changes.counts, rows, series, history)
 
     def causes(self, history: History, series: str) -> SeriesCauses:
         """Return the causes of all pairs of neighbours in a series."""

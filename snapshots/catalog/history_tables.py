@@ -29,6 +29,7 @@ from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.program import importer_name
 from snapshots.tables import CHANGES, COMPARISONS, HASHES
+from snapshots.timelines.steps import pairs_in
 
 # -- pairs as texts, for lookups of many rows at once
 
@@ -48,11 +49,6 @@ def texts_in(rows: pa.Table) -> pa.ChunkedArray:
 def are_of(rows: pa.Table, texts: pa.Array) -> pa.ChunkedArray:
     """Return a mask that selects the rows of the pairs with these texts."""
     return pc.is_in(texts_in(rows), texts)
-
-
-def pairs_in(rows: pa.Table) -> list[Pair]:
-    """Return the pair of each row."""
-    return list(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist()))
 
 
 # -- the tables

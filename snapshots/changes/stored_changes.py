@@ -8,6 +8,7 @@ in a million.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -169,10 +170,20 @@ def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator
 
 def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
     """Read the column ``packages`` of rows of the table ``comparisons``."""
-    rows = table.select(["base", "head", "packages"]).to_pylist()
+    lists = table["packages"].combine_chunks()
+    of_fields = dict(zip(lists.type.value_type.names, lists.flatten().flatten(), strict=True))
+    columns = {name: column.to_pylist() for name, column in of_fields.items()}
+    columns["kind"] = map(PackageChangeKind, columns["kind"])
+    for name in ("versions_added", "versions_removed"):
+        columns[name] = map(tuple, columns[name])
+    packages = iter(
+        PackageCounts(**dict(zip(columns, values, strict=True)))
+        for values in zip(*columns.values(), strict=True)
+    )
+    lengths = pc.list_value_length(lists).to_pylist()
+    pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
     return {
-        Pair(row["base"], row["head"]): msgspec.convert(row["packages"], tuple[PackageCounts, ...])
-        for row in rows
+        pair: tuple(islice(packages, length)) for pair, length in zip(pairs, lengths, strict=True)
     }
 
 

@@ -19,6 +19,7 @@ from snapshots.spack.names import natural_order
 from snapshots.spack.query import is_target
 from snapshots.spack.versions import version_key
 from snapshots.timelines.catalog_packages import CatalogPackage
+from snapshots.timelines.steps import pairs_in
 
 Cell = Mapping[CoverageDimension, str]
 """The values of a cell: any of VERSION, TARGET and STACK; it may be empty.
@@ -89,9 +90,9 @@ class PackageCells:
         columns = items.take(pa.array(own)).flatten()[1:]
         changes = [*map(_Change, *(column.to_pylist() for column in columns))]
         bounds = pairwise(np.searchsorted(own, lists.offsets.to_numpy()).tolist())
-        pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
         self._changes = {
-            pair: changes[start:end] for pair, (start, end) in zip(pairs, bounds, strict=True)
+            pair: changes[start:end]
+            for pair, (start, end) in zip(pairs_in(rows), bounds, strict=True)
         }
 
     @property

@@ -1,22 +1,20 @@
 """All packages in the history of a catalog: which series have each package, or when it was removed.
 
-All packages are computed from the packages that each pair changed. A single package is computed
-from the changes of its specs: a few thousand rows of millions.
+All packages are computed from the packages that each pair changed, a single one from its timelines:
+a few thousand rows of millions.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from snapshots.changes.stored_changes import PackageCounts, packages_of
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import version_key
-from snapshots.timelines.packages import counted, versions_added_and_removed
-from snapshots.timelines.steps import ADDED, KINDS, REMOVED, Events, Steps
+from snapshots.timelines.packages import PackageEntry, package_timeline
 
 
 class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,14 +59,8 @@ class CatalogPackage(msgspec.Struct, frozen=True, dict=True):
         return self.best.gone_in is not None
 
 
-class _Changed(msgspec.Struct, frozen=True):
-    """The changes that a pair made to a package."""
-
-    name: str
-    num_added: int
-    num_removed: int
-    versions_added: list[str]
-    versions_removed: list[str]
+_Changed = Mapping[Pair, Sequence[tuple[str, PackageCounts | PackageEntry]]]
+"""The packages that each pair changed, by name."""
 
 
 class _Walk(msgspec.Struct):
@@ -93,17 +85,11 @@ def catalog_packages(rows: pa.Table, history: History) -> dict[str, CatalogPacka
 
     ``rows`` are those of the table ``comparisons`` of all pairs, with the column ``packages``.
     """
-    return _catalog_packages(_changed(rows), history)
-
-
-def _catalog_packages(
-    changed: Mapping[Pair, list[_Changed]], history: History
-) -> dict[str, CatalogPackage]:
-    by_name: dict[str, list[PackageInSeries]] = {}
-    for series in sorted(history.series_names, key=lambda name: name != history.main_series):
-        for name, one in _in_series(series, history.neighbours(series), changed):
-            by_name.setdefault(name, []).append(one)
-    return {name: CatalogPackage(name, tuple(by_name[name])) for name in sorted(by_name)}
+    changed = {
+        pair: [(package.name, package) for package in of_pair]
+        for pair, of_pair in packages_of(rows).items()
+    }
+    return _catalog_packages(changed, history)
 
 
 def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPackage | None:
@@ -111,30 +97,32 @@ def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPacka
 
     ``rows`` are rows of the table ``changes``: all rows of the package, and possibly others.
     """
-    steps = Steps.of(history, history.series_names)
-    events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
-    by_kind = counted(events, events.kinds, len(KINDS))
-    versions = versions_added_and_removed(events)
-    changed = {}
-    for place in np.flatnonzero(by_kind.any(axis=0)).tolist():
-        added, removed = ([text for _, text in orders] for orders in versions.get(place, ((), ())))
-        num_added, num_removed = by_kind[[ADDED, REMOVED], place].tolist()
-        pair = steps.neighbours[place].pair
-        changed[pair] = [_Changed(name, num_added, num_removed, added, removed)]
+    changed: dict[Pair, list[tuple[str, PackageEntry]]] = {}
+    for series in history.series_names:
+        if (timeline := package_timeline(rows, name, series, history)) is not None:
+            changed |= {entry.step.pair: [(name, entry)] for entry in timeline.entries}
     return _catalog_packages(changed, history).get(name)
 
 
+def _catalog_packages(changed: _Changed, history: History) -> dict[str, CatalogPackage]:
+    by_name: dict[str, list[PackageInSeries]] = {}
+    for series in sorted(history.series_names, key=lambda name: name != history.main_series):
+        for name, one in _in_series(series, history.neighbours(series), changed):
+            by_name.setdefault(name, []).append(one)
+    return {name: CatalogPackage(name, tuple(by_name[name])) for name in sorted(by_name)}
+
+
 def _in_series(
-    series: str, neighbours: Sequence[Neighbours], changed: Mapping[Pair, list[_Changed]]
+    series: str, neighbours: Sequence[Neighbours], changed: _Changed
 ) -> Iterator[tuple[str, PackageInSeries]]:
     """Yield each package that the series ever had."""
     walks: dict[str, _Walk] = {}
     for place, step in enumerate(neighbours):
-        for change in changed.get(step.pair, ()):
-            walk = walks.get(change.name)
+        for name, change in changed.get(step.pair, ()):
+            walk = walks.get(name)
             if walk is None:
-                walk = walks[change.name] = _Walk(step.head, (step.head, 0, frozenset()))
-            num_specs = walk.num_specs + change.num_added - change.num_removed
+                walk = walks[name] = _Walk(step.head, (step.head, 0, frozenset()))
+            num_specs = walk.num_specs + change.specs_added - change.specs_removed
             if not walk.num_specs:
                 walk.came_at = place
             if not num_specs and step.base is not None:
@@ -165,17 +153,3 @@ def _in_series(
                 gone_in=walk.gone_in,
             ),
         )
-
-
-def _changed(table: pa.Table) -> dict[Pair, list[_Changed]]:
-    """Return the packages of each pair in rows of ``comparisons``; reads by column for speed."""
-    lists = table["packages"].combine_chunks()
-    items = lists.flatten()
-    columns = (
-        items.field(name).to_pylist()
-        for name in ("name", "specs_added", "specs_removed", "versions_added", "versions_removed")
-    )
-    packages = [*map(_Changed, *columns)]
-    ends = (lists.offsets.to_numpy() - lists.offsets[0].as_py()).tolist()
-    pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
-    return {pair: packages[ends[row] : ends[row + 1]] for row, pair in enumerate(pairs)}

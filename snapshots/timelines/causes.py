@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.arrays import Mask
-from snapshots.history import History, Neighbours, Pair
+from snapshots.history import History, Neighbours
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
-from snapshots.timelines.steps import Steps
+from snapshots.timelines.steps import Steps, pairs_in
 
 
 class SeriesCauseKey(Enum):
@@ -87,8 +87,7 @@ class SeriesCauses:
 
     def __init__(self, rows: pa.Table, series: str, history: History) -> None:
         self.steps = steps = Steps.of(history, [series])
-        pairs = map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist())
-        at = [*map(steps.of_pair, pairs)]
+        at = [*map(steps.of_pair, pairs_in(rows))]
         of_steps = rows.take(np.repeat(np.arange(len(rows)), list(map(len, at))))
         causes = of_steps["causes"].combine_chunks()
         of_items = pc.list_parent_indices(causes).to_numpy()

@@ -6,7 +6,6 @@ was in an earlier one of the series was removed in between.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from uuid import uuid4
 
 import msgspec
@@ -26,7 +25,7 @@ from snapshots.changes.stored_changes import (
 )
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import CauseKind, RevisionInfo
-from snapshots.timelines.steps import Steps
+from snapshots.timelines.steps import Steps, pairs_in
 
 
 class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +42,6 @@ class Growth(list[GrowthPoint]):
     def __init__(self, points: Iterable[GrowthPoint]) -> None:
         super().__init__(points)
         self.name = uuid4().hex
-
-    @cached_property
-    def counts(self) -> dict[Pair, PairCounts]:
-        """The counts by pair of neighbours."""
-        return {Neighbours(point.base, point.revision).pair: point.counts for point in self}
 
 
 def growth(totals: Mapping[Pair, PairCounts], series: str, history: History) -> Growth:
@@ -95,10 +89,11 @@ MAX_CAUSES = 5
 
 
 def main_changes(
-    growth: Growth, rows: pa.Table, series: str, history: History
+    totals: Mapping[Pair, PairCounts], rows: pa.Table, series: str, history: History
 ) -> dict[str, MainChanges]:
     """Return the main changes of each revision but the first, by its ref.
 
+    ``totals`` is that of ``growth``.
     ``rows`` are those of the table ``comparisons`` with the columns ``causes`` and ``cells``, one
     for each pair of the series.
     """
@@ -113,7 +108,7 @@ def main_changes(
         if step.base is not None:
             sides = step.base.known_stacks, step.head.known_stacks
             stacks = () if None in sides else tuple(_moved(before, sizes))
-            counts = growth.counts[step.pair]
+            counts = growth_point(totals, step).counts
             main[step.head.ref] = MainChanges(counts, stacks, causes.get(step.pair, ()))
     return main
 
@@ -195,7 +190,7 @@ def _first_removed(removed: pa.Table, numbers: Numbers, steps: Steps) -> Numbers
     The index is ``len(steps)`` for a number that was never removed.
     """
     places = np.full(len(numbers), len(steps))
-    first_steps = (min(steps.of_pair(pair), default=len(steps)) for pair in _pairs(removed))
+    first_steps = (min(steps.of_pair(pair), default=len(steps)) for pair in pairs_in(removed))
     steps_of_rows = np.array([*first_steps], np.int64)
     items, ends = _flat(removed["removed_specs"])
     gone = items.to_numpy()
@@ -205,14 +200,10 @@ def _first_removed(removed: pa.Table, numbers: Numbers, steps: Steps) -> Numbers
     return places
 
 
-def _pairs(table: pa.Table) -> Iterator[Pair]:
-    return map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
-
-
 def _lists(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
     """Yield each pair with the items of its list."""
     items, ends = _flat(table[column])
-    for pair, start, end in zip(_pairs(table), [0, *ends.tolist()], ends.tolist(), strict=False):
+    for pair, start, end in zip(pairs_in(table), [0, *ends.tolist()], ends.tolist(), strict=False):
         yield pair, items.slice(start, end - start)
 
 

@@ -1,6 +1,5 @@
 """The timeline of a package in a series: one entry for each revision that touched it."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 
 import msgspec
@@ -12,14 +11,12 @@ import pyarrow.compute as pc
 from snapshots.arrays import Numbers
 from snapshots.changes.package_changes import PackageChangeKind, package_kinds
 from snapshots.changes.reasons import REASONS, SpecChangeReason
-from snapshots.frames.columns import begins_of_runs
 from snapshots.history import History, Neighbours
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import VersionKey, place_in_order, version_key
 from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, Steps
 
 _PACKAGE_KINDS = tuple(PackageChangeKind)
-_VersionOrder = tuple[VersionKey, str]
 
 
 class PackageEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +76,7 @@ def package_timeline(
     """
     steps = Steps.of(history, [series])
     events = Events(rows.filter(pc.equal(rows["name"], name)), steps)
-    by_kind = counted(events, events.kinds, len(KINDS))
+    by_kind = _counted(events, events.kinds, len(KINDS))
     num_after = np.cumsum(by_kind[ADDED] - by_kind[REMOVED])
     seen = np.flatnonzero(num_after > 0)
     if not len(seen):
@@ -93,7 +90,7 @@ def package_timeline(
     )
 
 
-def counted(events: Events, codes: npt.NDArray[np.int8], num_codes: int) -> Numbers:
+def _counted(events: Events, codes: npt.NDArray[np.int8], num_codes: int) -> Numbers:
     """Return the number of events with each code (rows) at each step (columns)."""
     num_steps = len(events.steps)
     keys = codes.astype(np.int64) * num_steps + events.places
@@ -103,7 +100,7 @@ def counted(events: Events, codes: npt.NDArray[np.int8], num_codes: int) -> Numb
 def _entries(events: Events, by_kind: Numbers, num_after: Numbers) -> list[PackageEntry]:
     """Return one entry for each step that has events, oldest first."""
     versions = _version_changes(events)
-    by_reason = counted(events, events.reasons, len(REASONS))
+    by_reason = _counted(events, events.reasons, len(REASONS))
     places = np.flatnonzero(by_kind.any(axis=0))
     was_there = np.concatenate(([False], num_after[:-1] > 0))
     kinds = package_kinds(
@@ -143,57 +140,38 @@ def _entries(events: Events, by_kind: Numbers, num_after: Numbers) -> list[Packa
 
 def _version_changes(events: Events) -> dict[int, _VersionChange]:
     """Return the changes of versions by step, for steps that have any."""
-    present: set[_VersionOrder] = set()
-    newest: VersionKey | None = None
+    present = _present(events)
+    texts = events.version_values
+    newest_first = sorted(
+        range(len(texts)), key=lambda code: (version_key(texts[code]), texts[code]), reverse=True
+    )
+    before = np.zeros((len(texts), len(events.steps)), np.bool_)
+    before[:, 1:] = present[:, :-1]
     changes = {}
-    for place, of_place in sorted(versions_added_and_removed(events).items()):
-        added, removed = (sorted(orders, reverse=True) for orders in of_place)
-        present = present.union(added).difference(removed)
-        before, newest = newest, place_in_order(max(present)[1]) if present else None
-        new, gone = (tuple(text for _, text in orders) for orders in (added, removed))
-        changes[place] = _VersionChange(new, gone, before, newest)
+    for place in np.flatnonzero((present != before).any(axis=0)).tolist():
+        old = [texts[code] for code in newest_first if before[code, place]]
+        new = [texts[code] for code in newest_first if present[code, place]]
+        changes[place] = _VersionChange(
+            added=tuple(text for text in new if text not in old),
+            removed=tuple(text for text in old if text not in new),
+            before=place_in_order(old[0]) if old else None,
+            after=place_in_order(new[0]) if new else None,
+        )
     return changes
 
 
-def versions_added_and_removed(
-    events: Events,
-) -> dict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]:
-    """Return by step the versions that got their first spec, and those that lost their last."""
-    versions, places, counts = _version_counts(events)
-    begins = begins_of_runs(versions * len(events.steps.names) + events.steps.series_of(places))
-    starts = np.flatnonzero(begins)
-    after = np.cumsum(counts)
-    earlier = np.repeat((after - counts)[starts], np.diff(starts, append=len(versions)))
-    after -= earlier
-    signs = (after > 0).astype(np.int8) - (after - counts > 0)
-    changes: defaultdict[int, tuple[list[_VersionOrder], list[_VersionOrder]]]
-    changes = defaultdict(lambda: ([], []))
-    at = np.flatnonzero(signs)
-    for version, place, sign in zip(
-        versions[at].tolist(), places[at].tolist(), signs[at].tolist(), strict=True
-    ):
-        text = events.version_values[version]
-        changes[place][0 if sign > 0 else 1].append((version_key(text), text))
-    return changes
+def _present(events: Events) -> npt.NDArray[np.bool_]:
+    """Return for each version (rows) at each step (columns) whether a spec has it.
 
-
-def _version_counts(events: Events) -> tuple[Numbers, Numbers, Numbers]:
-    """Return by how many specs each version grew or shrank at each step: code, step, and number.
-
-    The pairs of code and step are distinct and sorted. A changed hash counts if its version
-    differs.
+    A changed hash counts if its version differs.
     """
+    grew = np.zeros((len(events.version_values), len(events.steps)), np.int64)
     signs = np.zeros(len(KINDS), np.int64)
     signs[[ADDED, REMOVED]] = 1, -1
-    before = np.zeros_like(events.versions)
-    before[1:] = events.versions[:-1]
+    np.add.at(grew, (events.versions, events.places), signs[events.kinds])
+    before = np.roll(events.versions, 1)
     is_other = (events.kinds == CHANGED) & events.follows & (before != events.versions)
-    num_places = len(events.steps)
-    keys = [events.versions, events.versions[is_other], before[is_other]]
-    places = [events.places, events.places[is_other], events.places[is_other]]
-    ones = np.ones(np.count_nonzero(is_other), np.int64)
-    counts = np.concatenate([signs[events.kinds], ones, -ones])
-    pairs = np.concatenate(keys) * num_places + np.concatenate(places)
-    distinct, of_each = np.unique(pairs, return_inverse=True)
-    sums = np.bincount(of_each, weights=counts, minlength=len(distinct)).astype(np.int64)
-    return distinct // num_places, distinct % num_places, sums
+    np.add.at(grew, (events.versions[is_other], events.places[is_other]), 1)
+    np.add.at(grew, (before[is_other], events.places[is_other]), -1)
+    present: npt.NDArray[np.bool_] = np.cumsum(grew, axis=1) > 0
+    return present

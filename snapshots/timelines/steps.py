@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from functools import cache
 from itertools import accumulate, chain
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -127,14 +126,17 @@ class Events:
         return follows
 
 
+def pairs_in(rows: pa.Table) -> list[Pair]:
+    """Return the pair of each row."""
+    return list(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist()))
+
+
 def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Numbers, Numbers]:
     """Return the indexes of the rows, repeated for each step of their pair, and these steps.
 
     Rows of pairs that do not occur are omitted.
     """
-    digests = (rows[name].cast(pa.string()).to_pylist() for name in ("base", "head"))
-    places_of = cache(lambda base, head: steps.of_pair(Pair(base, head)))
-    places = list(map(places_of, *digests))
+    places = list(map(steps.of_pair, pairs_in(rows)))
     numbers: Numbers = np.repeat(np.arange(len(rows)), list(map(len, places)))
     return numbers, np.array([*chain.from_iterable(places)], np.int64)
 

@@ -20,7 +20,7 @@ from snapshots.history import History, Pair
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.timelines.causes import SeriesCause, SeriesCauseKey, SeriesCauses
-from snapshots.timelines.growth import MAX_CAUSES, growth, main_changes
+from snapshots.timelines.growth import MAX_CAUSES, main_changes
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.builds import Build, Need, state_of, towers, weeks
 from tests.model.changes import Causes, counterparts
@@ -115,8 +115,7 @@ def check_main(series: Series) -> None:
     """Check that the causes in the main changes are those that explain the most specs."""
     totals = dict.fromkeys(series.history.pairs, NO_COUNTS)
     totals |= {kept.pair: kept.counts for kept in series.kept}
-    points = growth(totals, "develop", series.history)
-    main = main_changes(points, series.table, "develop", series.history)
+    main = main_changes(totals, series.table, "develop", series.history)
     for number, revision in enumerate(series.revisions[1:], 1):
         model = series.models.get(number)
         of_causes = {

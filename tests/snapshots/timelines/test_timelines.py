@@ -120,8 +120,7 @@ def check_growth(past: HistoryQueries, points: Sequence[GrowthPoint], series: st
 def check_stacks(past: HistoryQueries, series: str) -> None:
     """Check the stacks that each revision but the first added and removed."""
     totals = {pair: past.counts(pair) for pair in past.history.pairs}
-    points = growth(totals, series, past.history)
-    main = main_changes(points, past.comparisons(), series, past.history)
+    main = main_changes(totals, past.comparisons(), series, past.history)
     steps = past.history.neighbours(series)
     assert [*main] == [step.head.ref for step in steps[1:]]
     for base, head in steps[1:]:

@@ -16,7 +16,7 @@ from snapshots.models import CauseKind
 from snapshots.notes.atom import PAGE, package_feed, series_feed
 from snapshots.notes.causes import StoredCauses, stored_cause
 from snapshots.recipes.commits import Commit, links_of
-from snapshots.timelines.growth import MainChanges, growth, main_changes
+from snapshots.timelines.growth import MainChanges, main_changes
 from snapshots.timelines.packages import package_timeline
 from tests.expensive import examples
 from tests.model.histories import HistoryQueries
@@ -31,8 +31,7 @@ PAST = a_past(("develop", 0, [ONE]), ("develop", 1, [ONE, THIRD]), ("develop", 3
 def of_series(past: HistoryQueries, series: str = "develop", *, after: str | None = None) -> Any:
     """Return the parsed feed of a series, with its changes."""
     counts = {pair: past.counts(pair) for pair in past.history.pairs}
-    points = growth(counts, series, past.history)
-    changes = main_changes(points, past.comparisons(), series, past.history)
+    changes = main_changes(counts, past.comparisons(), series, past.history)
     return of_history(past.history, series, changes=changes, after=after)
 
 
