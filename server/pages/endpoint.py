@@ -78,8 +78,8 @@ class PageContext(msgspec.Struct, frozen=True, eq=False):
             headers = {"vary": "accept", "cache-control": NO_STORE.decode()}
             return PlainTextResponse(str(getattr(error, "detail", error)), 404, headers)
 
-        async def page() -> PageResponse:
-            return error_pages.nowhere(self.renderer, request.scope)
+        async def page() -> Response:
+            raise BadRequest(error_pages.NOWHERE, status=404)
 
         async def send_page(scope: Scope, _receive: Receive, send: Send) -> None:
             await self.answer(page(), scope, send)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -10,13 +9,12 @@ from starlette.types import Scope
 
 from schema.errors import bounded, incident
 from server.asgi.errors import BadRequest
+from server.asgi.responses import Headers
 from server.pages.addresses import (
-    MAX_LEVELS,
     Address,
     bare_address,
     path_filled,
     query_string,
-    raw_path,
 )
 from server.pages.documents import DocumentAnswer, DocumentRunner, document, values_of
 from server.pages.renderer import NO_STORE, PageResponse, Renderer
@@ -63,8 +61,10 @@ class Nearest(msgspec.Struct, frozen=True):
         return _SENTENCES.get(self.kind) or f"There is no such {self.kind}{where}."
 
 
+NOWHERE = "There is nothing at this URL."
+
 _SENTENCES = {
-    "": "There is nothing at this URL.",
+    "": NOWHERE,
     _HASH: "No revision of this catalog had a hash with this prefix.",
     _CAUSE: "There is no such cause in this comparison.",
     _COMMIT: "No known commit, or more than one, has a hash with this prefix.",
@@ -202,40 +202,15 @@ def missing(
 
 def refused(renderer: Renderer, scope: Scope, error: BadRequest) -> PageResponse:
     """Return the page for a request that is refused."""
-    body = _bare_page(renderer, _depth(scope), error.status, bounded(error.message))
-    return PageResponse(error.status, body, NO_STORE, code=error.code, more=[*error.headers])
+    shown = {"message": bounded(error.message)}
+    more = [*error.headers]
+    return _page(renderer, bare_address(scope), error.status, shown, error.code, more=more)
 
 
 def failed(renderer: Renderer, scope: Scope, error: Exception) -> PageResponse:
     """Return the page for an unexpected error, with the id that identifies it in the log."""
     shown: Mapping[str, Any] = incident(error)
     return _page(renderer, bare_address(scope), 500, shown, shown["extensions"]["code"])
-
-
-def nowhere(renderer: Renderer, scope: Scope) -> PageResponse:
-    """Return the page for a URL that does not exist."""
-    body = _bare_page(renderer, _depth(scope), 404, _SENTENCES[""])
-    return PageResponse(404, body, NO_STORE, code="NOT_FOUND")
-
-
-def _depth(scope: Scope) -> int:
-    """Return the number of slashes in a request's path, up to the maximum that links can have."""
-    return min(raw_path(scope).count("/"), MAX_LEVELS + 1)
-
-
-@lru_cache(maxsize=256)
-def _bare_page(renderer: Renderer, depth: int, status: int, message: str) -> bytes:
-    """Return an error page that depends on nothing else of the request.
-
-    It is sent from the event loop, also when that has too much to do, so it is rendered once.
-    """
-    shown = {
-        "status": status,
-        "title": TITLES.get(status, _DEFAULT_TITLE),
-        "error": {"message": message},
-        "nearest": Nearest(),
-    }
-    return renderer.render("error.html", Address("/" * depth, {}), shown)
 
 
 def _page(
@@ -245,12 +220,13 @@ def _page(
     error: Mapping[str, Any],
     code: str,
     nearest: Nearest = Nearest(),  # noqa: B008 - it is frozen
+    more: Headers | None = None,
 ) -> PageResponse:
     """Return an error page, which is not cached by the server or by clients."""
     title = _AMBIGUOUS_TITLE if code in _AMBIGUOUS else TITLES.get(status, _DEFAULT_TITLE)
     shown = {"status": status, "title": title, "error": error, "nearest": nearest}
     body = renderer.render("error.html", address, shown)
-    return PageResponse(status, body, NO_STORE, code=code)
+    return PageResponse(status, body, NO_STORE, code=code, more=more)
 
 
 def _in_terms_of_url(message: str, address: Address) -> str:

@@ -24,13 +24,14 @@ class Page(msgspec.Struct, frozen=True):
     ``template`` is the name of the template if it differs from that of the document; a template
     that is not HTML is named with its suffix, such as ``notes.md``. ``subject`` is the dotted path
     of the field that the answer must have; without it, the page is not found. ``table`` is the
-    dotted path of the list that can be exported as CSV or JSON lines: its document has the variable
+    dotted path of the list that can be exported as CSV: its document has the variable
     ``isPage`` and, if the list is a connection, ``first``, ``after``, ``last`` and ``before``, and
     selects the ref of each revision above the list, and of a comparison also ``baseStack`` and
-    ``headStack``. ``leads_to`` is the path of another page, such as ``/hash/{hash}``: a request
-    whose query has all names in it is redirected there, so that forms work without scripts.
-    ``decision`` is the name of a document whose field ``destination`` is the path of the page that
-    a request is redirected to, unless it is null, or the query has other names than ``q``.
+    ``headStack``. ``leads_to`` is the path of another page,
+    such as ``/specs/{base}...{head}``: a request whose query has all names in it is redirected
+    there, so that forms work without scripts. ``decision`` is the name of a document whose field
+    ``destination`` is the path of the page that a request is redirected to, unless it is null, or
+    the query has other names than ``q``.
     """
 
     path: str
@@ -99,7 +100,6 @@ PAGES = (
     Page("/r/{ref}/twins", "twins", "revision", table="revision.twins"),
     Page("/badge/{ref}/{name}.svg", "badge", "revision", template="badge.svg"),
     Page("/badge/{ref}/{name}.json", "badge", "revision", template="badge.json"),
-    Page("/hash", "hash_form", leads_to="/hash/{hash}"),
     Page("/hash/{hash}", "hash", "hash"),
     Page("/specs", "spec_pair_form", leads_to=SPEC_PAIR),
     Page(SPEC_PAIR, "spec_pair", "compareSpecs"),

@@ -161,7 +161,7 @@ def test_unexpected_error_is_a_page(
 def test_pages_beyond_the_limits(small: str) -> None:
     """With a limit too low for any page, every page and form explains the error."""
     with application(Settings(catalog=small, max_cost=1)) as client:
-        pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/hash")]
+        pages = [shown(client, path) for path in ("/", "/series/develop", "/compare", "/specs")]
         pages += [shown(client, "/check"), Shown(client.post("/check", files={"text": b"[]"}))]
     for page in pages:
         assert page.status == 400

@@ -144,7 +144,7 @@ _MAX_PAGES = 240
 """Maximum number of pages: all kinds, and a few of each."""
 
 _A_KIND = 2 if IS_QUICK else 9
-_BEGINNINGS = ("/", "/search?q=evil", "/hash", "/check", "/compare", f"/r/{quote(TAG)}", "/nope")
+_BEGINNINGS = ("/", "/search?q=evil", "/specs", "/check", "/compare", f"/r/{quote(TAG)}", "/nope")
 _STATUS = (200, 303)
 _REFUSED = (400, 404, 414)
 """Statuses of pages of a name of ten thousand characters, which exceeds the limit of texts."""

@@ -34,7 +34,7 @@ COMPONENTS = (
 
 SAME_TEMPLATE = (
     *("revision-filtered", "search-empty", "rebuilt-spec", "compare-stack", "compare-narrowed"),
-    *("compare-pickers", "hash-form", "spec-pair-form", "plan"),
+    *("compare-pickers", "spec-pair-form", "plan"),
 )
 """Pages without components of their own, which the suite omits."""
 

@@ -141,4 +141,4 @@ def test_unknown_or_invalid_hash(history_client: httpx.Client, text: str, status
     page = shown(history_client, f"/hash/{text}")
     assert page.status == status
     assert ("No revision of this catalog had" in page.text(".problem")) == (status == 404)
-    assert page.values("main [name=hash]") == [text]
+    assert page.values("form.search [name=q]") == [text]

@@ -63,7 +63,6 @@ def tour(client: httpx.Client) -> dict[str, str]:
         "rebuilt-spec": f"{compared}/specs/{rebuilt['hash']}/commits",
         **({"commit": f"/commits/{commits['nodes'][0]['commit']['oid']}"} if commits else {}),
         "cause": httpx.URL(cause).raw_path.decode(),
-        "hash-form": "/hash",
         "spec-pair-form": "/specs",
         "spec-pair": f"/specs/{rebuilt['counterpart']['hash']}...{rebuilt['hash']}",
         "hash": f"/hash/{removed}",

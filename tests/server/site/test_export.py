@@ -24,7 +24,6 @@ from tests.snapshots.factories import a_snapshot, a_spec, day
 
 ONLY_OF_A_SERVER = {
     "/search",
-    "/hash",
     "/specs",
     "/specs/{base}...{head}",
     "/compare",

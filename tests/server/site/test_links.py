@@ -95,7 +95,7 @@ def test_limit_applies_to_each_kind() -> None:
 def test_other_revisions_have_no_pages() -> None:
     """Nor have details of others than the newest, other comparisons, and pages of forms."""
     site = Site(PAST, choose(PAST, last=1), limit=9)
-    for path in (f"/r/{A}", f"/compare/{B}...{A}", "/search", "/hash", "/badge/a/b.svg"):
+    for path in (f"/r/{A}", f"/compare/{B}...{A}", "/search", "/specs", "/badge/a/b.svg"):
         assert site.require(path) is None
     for path in (f"/r/{B}", f"/r/{B}/specs/x", f"/{PAIR}/notes"):
         assert site.require(path) is not None
