@@ -2,10 +2,8 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from email.utils import format_datetime
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qs
 
 import msgspec
 import orjson
@@ -21,10 +19,8 @@ from server.asgi.lanes import Lanes
 from server.asgi.responses import (
     REVALIDATE,
     CacheKey,
-    Headers,
     Response,
     ResponseSender,
-    send_all,
 )
 from server.asgi.single_flight import SingleFlight
 from snapshots.catalog.catalog import Catalog
@@ -33,11 +29,9 @@ from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.catalog.library import Library
 from snapshots.errors import CachelogError, IncompleteHistory, RevisionNotFound
 from snapshots.history import History
-from snapshots.models import utc
 from snapshots.notes.atom import (
     MEDIA_TYPE,
     SUFFIX,
-    Feed,
     FeedAddresses,
     entries_after,
     package_feed,
@@ -75,7 +69,7 @@ def series_document(
     addresses: FeedAddresses,
     changes: Mapping[str, MainChanges],
     after: str | None = None,
-) -> Feed:
+) -> bytes:
     """Return the feed of an existing series, with the ``changes`` of its revisions by ref.
 
     Raises RevisionNotFound like ``series_feed``.
@@ -99,7 +93,7 @@ def package_document(
     timeline: PackageTimeline,
     addresses: FeedAddresses,
     after: str | None = None,
-) -> Feed:
+) -> bytes:
     """Return the feed of a package in a series. Raises RevisionNotFound like ``package_feed``.
 
     Entries have no causes where these are unknown.
@@ -138,25 +132,6 @@ class NoSuchFeed(Exception):
     """There is no feed at an address; the text states the reason and similar names."""
 
 
-class FeedResponse(Response):
-    """A feed as XML, and the time when it was ``modified`` as an HTTP date."""
-
-    def __init__(self, feed: Feed) -> None:
-        self.modified = format_datetime(utc(feed.updated), usegmt=True)
-        more: Headers = [(b"last-modified", self.modified.encode())]
-        super().__init__(
-            200, feed.xml, f"{MEDIA_TYPE}; charset=utf-8".encode(), REVALIDATE, more=more
-        )
-
-    def is_held(self, headers: Mapping[bytes, bytes]) -> bool:
-        """Return whether a client that sends no ETag has this feed, by its request headers.
-
-        Only equal times count: when a revision is removed, the newest one is older than before.
-        """
-        since = headers.get(b"if-modified-since", b"").decode("latin-1")
-        return b"if-none-match" not in headers and since == self.modified
-
-
 FEEDS_PREFIX = f"/{FEEDS}/"
 
 _log = logging.getLogger("cachelog.server")
@@ -185,7 +160,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
     sender: ResponseSender
     lanes: Lanes
     public_url: str = ""
-    makings: SingleFlight[FeedResponse] = msgspec.field(
+    makings: SingleFlight[Response] = msgspec.field(
         default_factory=lambda: SingleFlight("feed", seconds=_PATIENCE, outlasts=True)
     )
 
@@ -196,19 +171,17 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             return
         try:
             response = await unless_disconnected(receive, self._find(scope))
-            if response.is_held(dict(scope["headers"])):
-                await send_all(send, 304, response.encoded("identity").not_modified)
-            else:
-                await self.sender.send(response, scope, send)
+            await self.sender.send(response, scope, send)
         except (BadRequest, NoSuchFeed, CachelogError) as error:
             await _refusal(scope, error)(scope, receive, send)
 
-    async def _find(self, scope: Scope) -> FeedResponse:
+    async def _find(self, scope: Scope) -> Response:
         """Return the cached response for a request's path, or a new one."""
         path = parse_path(scope["path"].removeprefix(FEEDS_PREFIX))
         if path is None:
             raise NoSuchFeed("feeds are at /feeds/SERIES.atom and /feeds/SERIES/PACKAGE.atom")
-        after, root = _after(scope["query_string"]), self.public_url or _root(scope)
+        after = Request(scope).query_params.get("after")
+        root = self.public_url or _root(scope)
         key = CacheKey(
             orjson.dumps((root, *path)).decode(),
             (after or "").encode(),
@@ -217,7 +190,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
             self.catalog.state,
         )
         cached = self.sender.cache.get(key)
-        if isinstance(cached, FeedResponse):
+        if cached is not None:
             self.sender.cache.num_hits += 1
             return cached
         addresses = FeedAddresses(f"{root}{FEEDS}/", root)
@@ -230,7 +203,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         package: str | None,
         addresses: FeedAddresses,
         after: str | None,
-    ) -> FeedResponse:
+    ) -> Response:
         """Return the response with a feed, which is then cached.
 
         Raises IncompleteHistory if changes are missing, and CatalogError if they cannot be read.
@@ -239,7 +212,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         if not history.of_series(series):
             reason = f"there is no series {quoted(series)}"
             raise await self._missing(reason, series, lambda: history.series_names)
-        make: Callable[[], Feed]
+        make: Callable[[], bytes]
         if package is None:
             call = HistoryCall.of(HistoryQueries.main_changes, history, series)
             changes: Mapping[str, MainChanges] = await self._query(call)
@@ -253,7 +226,7 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
                 reason = f"no revision of {series} has a package {quoted(package)}"
                 raise await self._missing(reason, package, library.package_names)
             make = partial(package_document, library, history, timeline, addresses, after)
-        response = await self.lanes.loading.run(lambda: FeedResponse(make()))
+        response = await self.lanes.loading.run(lambda: _response(make()))
         self.sender.cache.put(key, response)
         return response
 
@@ -269,18 +242,14 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
         return NoSuchFeed(reason + nearest_hint(near))
 
 
+def _response(feed: bytes) -> Response:
+    return Response(200, feed, f"{MEDIA_TYPE}; charset=utf-8".encode(), REVALIDATE)
+
+
 def _root(scope: Scope) -> str:
     """Return the address of the server as the client requested it; only its path if it is none."""
     url = str(Request(scope).base_url)
     return url if http_url(url) and len(url) <= _LONGEST_QUERY else "/"
-
-
-def _after(query_string: bytes) -> str | None:
-    """Return the revision after which a document begins; other parameters are ignored."""
-    if not query_string:
-        return None
-    values = parse_qs(query_string[:_LONGEST_QUERY].decode("latin-1")).get("after")
-    return None if values is None else values[0]
 
 
 def _refusal(scope: Scope, error: BadRequest | NoSuchFeed | CachelogError) -> ASGIApp:

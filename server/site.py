@@ -28,7 +28,6 @@ from server.pages.renderer import assets
 from server.pages.routes import PAGES
 from server.settings import Settings
 from snapshots.catalog.library import Library
-from snapshots.changes.sides import Side, tools_of
 from snapshots.errors import CachelogError, CatalogError, InvalidArgument
 from snapshots.frames.dependencies import DependencyType
 from snapshots.history import History
@@ -285,31 +284,22 @@ def _can_be_file(name: str) -> bool:
 def _packages(library: Library, revisions: Iterable[RevisionInfo]) -> Iterator[tuple[str, str]]:
     """Yield the packages of revisions with their refs: those most looked for come first.
 
-    These are the ones with most specs, their own and those that link to them or run them. What
-    specs need only to be built, and what comes with a compiler, is last. Contents that cannot be
-    read have none.
+    These are the ones with most specs, their own and those that link to them or run them. Contents
+    that cannot be read have none.
     """
-    ranked: list[tuple[bool, float, str, str]] = []
+    ranked: list[tuple[int, str, str]] = []
     for revision in revisions:
         with suppress(CatalogError):
             frame = library.frames.get(revision.digest)
             graph = library.dependencies.get(revision.digest)
-            names = frame.package.values
             is_used = graph.types & (DependencyType.LINK | DependencyType.RUN) != 0
-            num_users, num_needs = (
-                np.bincount(targets, minlength=graph.num_nodes)[: len(frame)]
-                for targets in (graph.targets[is_used], graph.targets)
-            )
-            tools = tools_of(Side(frame, graph))
-            users, needs, specs = (
-                np.bincount(frame.package.codes, weights, len(names)).tolist()
-                for weights in (num_users, num_needs, None)
-            )
-            for code in np.flatnonzero(specs).tolist():
-                is_last = names[code] in tools or (needs[code] and not users[code])
-                rank = users[code] + specs[code]
-                ranked.append((bool(is_last), -rank, names[code], revision.ref))
-    for _, _, name, ref in sorted(ranked):
+            users = np.bincount(graph.targets[is_used], minlength=graph.num_nodes)[: len(frame)]
+            ranks = np.bincount(frame.package.codes, users + 1, len(frame.package.values))
+            ranked += [
+                (-int(ranks[code]), frame.package.values[code], revision.ref)
+                for code in np.flatnonzero(ranks).tolist()
+            ]
+    for _, name, ref in sorted(ranked):
         yield name, ref
 
 
@@ -378,7 +368,7 @@ async def export(
     for series in site.revisions:
         changes = library.history_queries.main_changes(site.history, series)
         feed = series_document(library, site.history, series, addresses, changes)
-        put(feed_file(series), feed.xml)
+        put(feed_file(series), feed)
     async with _server_of(settings, site) as server:
         for name in assets().values():
             put(urlsplit(name).path, (await server.get(f"/{name}")).content)

@@ -41,13 +41,6 @@ MEDIA_TYPE = "application/atom+xml"
 AUTHOR = "cachelog"
 
 
-class Feed(msgspec.Struct, frozen=True):
-    """A document of a feed as ``xml`` in UTF-8, and the time of the last change of its entries."""
-
-    xml: bytes
-    updated: datetime
-
-
 def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
     """Add an element with a text; characters that XML cannot represent are escaped."""
     SubElement(parent, name, attributes).text = visible(text)
@@ -125,15 +118,12 @@ def entries_after(items: Sequence[Item], after: str | None = None) -> Sequence[I
     Without its ref, they are in the first document. Raises RevisionNotFound for a ref that no item
     has, or that the last item has.
     """
+    if after is None:
+        return items[:PAGE]
     refs = [item.head.ref for item in items]
-    start = 0
-    if after is not None:
-        if after not in refs:
-            raise RevisionNotFound(after, "no entry of this feed is that of such a revision")
-        start = refs.index(after) + 1
-        if start == len(items):
-            reason = "no entry of this feed follows that of this revision"
-            raise RevisionNotFound(after, reason)
+    if after not in refs[:-1]:
+        raise RevisionNotFound(after, "no entry of this feed follows that of such a revision")
+    start = refs.index(after) + 1
     return items[start : start + PAGE]
 
 
@@ -146,7 +136,7 @@ def series_feed(
     causes: Mapping[Neighbours, StoredCauses],
     packages: Mapping[Pair, Sequence[PackageCounts]],
     after: str | None = None,
-) -> Feed:
+) -> bytes:
     """Return the feed of a series in the history: one entry per revision, newest first.
 
     ``changes`` are those of each revision but the first, by ref. ``causes`` and ``packages`` are
@@ -171,7 +161,7 @@ def package_feed(
     addresses: FeedAddresses,
     causes: Mapping[Neighbours, StoredCauses],
     after: str | None = None,
-) -> Feed:
+) -> bytes:
     """Return the feed of a package in a series: one entry per revision that touched it.
 
     ``causes`` are those of the package's specs. ``after`` is defined as for ``series_feed``.
@@ -192,41 +182,38 @@ _FEW_VERSIONS = 5
 
 
 def _package_title(entry: PackageEntry, name: str, causes: Sequence[CauseEntry]) -> Sentence:
-    pieces = [Value(name), f": {PACKAGE_KINDS[entry.kind]}"]
+    cause = []
+    if causes and not (entry.versions_added or entry.versions_removed):
+        cause = [" because of ", *cause_subject(causes[0]), ","]
+    changed = _package_change(entry, Value(name))
+    return Sentence(*changed, *cause, f" in {_revision_title(entry.step)}")
+
+
+def _package_change(entry: PackageEntry, name: Name | Value) -> list[str]:
+    """Return the kind of change of a package, and the versions that were added and removed."""
+    pieces = [name, f": {PACKAGE_KINDS[entry.kind]}"]
     for verb, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
         if versions:
-            pieces += [", ", *_versions(versions), f" {verb}"]
-    if causes and not (entry.versions_added or entry.versions_removed):
-        pieces += [" because of ", *cause_subject(causes[0]), ","]
-    return Sentence(*pieces, f" in {_revision_title(entry.step)}")
+            listed = enumerated([[Value(version)] for version in versions], _FEW_VERSIONS)
+            pieces += [", ", *listed, f" {verb}"]
+    return pieces
 
 
 def _package_sentences(
     entry: PackageEntry, name: str, causes: Iterable[CauseEntry]
 ) -> list[Sentence]:
-    sentences = []
-    for verb, versions in (("added", entry.versions_added), ("removed", entry.versions_removed)):
-        if versions:
-            is_one = len(versions) == 1
-            what, were = ("Version ", "was") if is_one else ("Versions ", "were")
-            sentences.append(
-                Sentence(what, *_versions(versions), " of ", Name(name), f" {were} {verb}.")
-            )
     clauses: list[str] = []
     for reason, count in entry.reasons.items():
         if reason is not SpecChangeReason.REPLACED:  # by specs that are counted already
             number = f"{count:,}" if clauses else counted(count, "spec")
             clauses.append(f"{number} {reason_phrase(reason, count)}")
+    sentences = [Sentence(*_package_change(entry, Name(name)), ".")]
     if clauses:
         sentences.append(Sentence(f"{', '.join(clauses)}."))
     for cause in causes:
         specs = counted(cause.num_specs, "spec")
         sentences.append(Sentence("Because of ", *cause_subject(cause), f": {specs}."))
     return sentences
-
-
-def _versions(versions: Iterable[str]) -> list[str]:
-    return enumerated([[Value(version)] for version in versions], _FEW_VERSIONS)
 
 
 def _revision_title(step: Neighbours) -> str:
@@ -245,7 +232,7 @@ def _feed(
     items: Sequence[Item],
     entry: Callable[[Item], tuple[datetime, Element]],
     after: str | None,
-) -> Feed:
+) -> bytes:
     """Return a document of a feed; ``entry`` makes the entry of an item, with its last change.
 
     ``after`` is the ref before the first entry; None for the first document. Source of the links:
@@ -271,7 +258,7 @@ def _feed(
             _add_link(root, rel, href, MEDIA_TYPE)
     root.extend(element for _, element in entries)
     document: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
-    return Feed(document + b"\n", updated)
+    return document + b"\n"
 
 
 def _entry(

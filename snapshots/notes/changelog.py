@@ -6,10 +6,10 @@ from msgspec.structs import asdict
 
 from snapshots.changes.coverage import usual_dimensions
 from snapshots.changes.explanation import Explanation
-from snapshots.changes.pairings import code_of
-from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.reasons import REASONS
 from snapshots.changes.scope import ComparisonFilter, Scope, coverage_in
 from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.stored_changes import PairCounts
 from snapshots.changes.summary import Summary, Totals, num_stacks, summarize, totals
 from snapshots.models import SideInfo
 from snapshots.notes import phrases
@@ -77,30 +77,21 @@ def changelog(
     ]
     rebuilds = rebuilds_of(explanation.causes, comparison.specs, recipes)
     losses = losses_of(comparison, packages, explanation, cells)
-    reasons = explanation.reasons(comparison.specs)
-    rebuilt, replaced, in_place_of = (
-        int(np.count_nonzero(reasons == code_of(reason)))
-        for reason in (
-            SpecChangeReason.REBUILT,
-            SpecChangeReason.REPLACED,
-            SpecChangeReason.REPLACES,
-        )
+    summary = summarize(comparison)
+    codes, numbers = np.unique(explanation.reasons(comparison.specs), return_counts=True)
+    counts = PairCounts(
+        specs_added=summary.specs_added,
+        specs_removed=summary.specs_removed,
+        specs_changed=summary.specs_changed,
+        reasons=dict(zip([REASONS[code] for code in codes], numbers.tolist(), strict=True)),
     )
-    counts = summarize(comparison)
     highlights = [
         # A stack that came or went explains most of what follows.
         *phrases.stacks_sentences(stacks),
-        phrases.specs_sentence(
-            after.num_specs,
-            added=counts.specs_added,
-            rebuilt=rebuilt,
-            replaced=in_place_of,
-            removed=counts.specs_removed - replaced,  # counterparts may be out of scope
-            changed=counts.specs_changed,
-        ),
-        phrases.binaries_sentence(counts.binaries_replaced),
+        phrases.specs_sentence(after.num_specs, counts),
+        phrases.binaries_sentence(summary.binaries_replaced),
         phrases.packages_sentence(packages),
-        phrases.size_sentence(counts.total_size_before, counts.total_size_after),
+        phrases.size_sentence(summary.total_size_before, summary.total_size_after),
         *phrases.causes_sentences(rebuilds),
     ]
     if counts.specs_added or counts.specs_removed or losses:
@@ -113,7 +104,9 @@ def changelog(
         before=before,
         after=after,
         summary=ExplainedSummary(
-            **asdict(counts), specs_rebuilt=rebuilt, specs_replaced=in_place_of
+            **asdict(summary),
+            specs_rebuilt=counts.specs_rebuilt,
+            specs_replaced=counts.specs_replaced,
         ),
         stacks_changed=num_stacks(comparison, StackChangeKind.CHANGED),
         highlights=[sentence for sentence in highlights if sentence is not None],

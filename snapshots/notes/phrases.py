@@ -189,15 +189,12 @@ def _causes(causes: Iterable[CauseEntry]) -> list[str]:
     return enumerated(map(noun_phrase, causes), _FEW)
 
 
-def specs_sentence(
-    num_specs: int, *, added: int, rebuilt: int, replaced: int, removed: int, changed: int
-) -> Sentence:
-    """Return a sentence about head's specs and the number ``removed`` without a counterpart.
-
-    The ``added`` specs include those ``rebuilt``, and those ``replaced`` that replace different
-    ones; the ``changed`` ones have other facts.
-    """
-    new = added - rebuilt - replaced
+def specs_sentence(num_specs: int, counts: PairCounts) -> Sentence:
+    """Return a sentence about the specs of head, of which there are ``num_specs``."""
+    rebuilt, replaced, changed = counts.specs_rebuilt, counts.specs_replaced, counts.specs_changed
+    new = counts.specs_added - rebuilt - replaced
+    # Counterparts may be out of scope.
+    removed = counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0)
     parts = (
         (rebuilt, "was rebuilt unchanged", "were rebuilt unchanged"),
         (replaced, "replaces a different one", "replace different ones"),
@@ -351,11 +348,11 @@ def revision_sentences(
     ``changes`` is None for the first of a series, and ``causes`` are theirs.
     """
     base, head = step
-    if base is None or changes is None or not _num_changed(changes.counts):
+    if base is None or changes is None:
         return main_changes_sentences(head, changes, ())
     sentences = [
         *stacks_sentences(changes.stacks),
-        _counts_sentence(head, changes.counts),
+        specs_sentence(head.num_specs, changes.counts),
         packages_sentence(packages),
         size_sentence(base.total_size, head.total_size),
         *(_share_sentence(cause, changes.counts) for cause in causes),
@@ -372,11 +369,9 @@ def main_changes_sentences(
     """
     if changes is None:
         return [Sentence(f"The first revision, with {counted(revision.num_specs, 'spec')}.")]
-    if not _num_changed(changes.counts):
-        return [Sentence("Nothing changed.")]
     main = [_share_sentence(cause, changes.counts) for cause in causes[:1]]
     return [*stacks_sentences(changes.stacks), *main] or [
-        _counts_sentence(revision, changes.counts)
+        specs_sentence(revision.num_specs, changes.counts)
     ]
 
 
@@ -392,21 +387,6 @@ def _share_sentence(cause: CauseEntry, counts: PairCounts) -> Sentence:
     replacements = counted(counts.specs_rebuilt + counts.specs_replaced, "replacement")
     share = f" accounts for {cause.num_specs:,} of {replacements}"
     return _sentence([*cause_subject(cause), share])
-
-
-def _counts_sentence(revision: RevisionInfo, counts: PairCounts) -> Sentence:
-    return specs_sentence(
-        revision.num_specs,
-        added=counts.specs_added,
-        rebuilt=counts.specs_rebuilt,
-        replaced=counts.specs_replaced,
-        removed=counts.specs_removed - counts.reasons.get(SpecChangeReason.REPLACED, 0),
-        changed=counts.specs_changed,
-    )
-
-
-def _num_changed(counts: PairCounts) -> int:
-    return counts.specs_added + counts.specs_removed + counts.specs_changed
 
 
 # -- losses

@@ -12,10 +12,10 @@ from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.notes import phrases
 from snapshots.notes.causes import Rebuilds, num_specs
 from snapshots.notes.losses import Losses
-from snapshots.notes.sentences import Name, Sentence
-from snapshots.recipes.commits import Recipes, RecipesOrigin
+from snapshots.notes.sentences import Sentence
+from snapshots.recipes.commits import Links
 from snapshots.recipes.effects import RecipesChange
-from snapshots.texts import counted, short_digest
+from snapshots.texts import counted
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,27 +96,13 @@ def _causes(rebuilds: Rebuilds) -> Section:
 
 
 def _commits(rebuilds: Rebuilds, recipes: RecipesChange | None) -> Section:
-    """Return the commits between those of the recipes of both sides that explain causes."""
-    effects = rebuilds.effects
+    """Return the commits of the recipes that explain causes."""
+    effects, links = rebuilds.effects, Links() if recipes is None else recipes.links
     are_all = all(effect.commit.pull_request is not None for effect in effects)
     title = "Pull requests" if are_all else "Pull requests and other commits"
-    intro, lines = None, []
-    if recipes is not None:
-        lines = [phrases.commit_line(effect, recipes.links) for effect in effects]
-        if recipes.base is not None and recipes.head is not None:
-            intro = Sentence(
-                "The recipes went from commit ",
-                *_recipes_commit(recipes.base),
-                " to ",
-                *_recipes_commit(recipes.head),
-                ". If several commits explain one cause, its specs count for each of them.",
-            )
-    return section_of(title, "commit", lines, intro)
-
-
-def _recipes_commit(recipes: Recipes) -> list[str]:
-    by_date = recipes.found_by is RecipesOrigin.DATE
-    return [Name(short_digest(recipes.commit)), " (the newest at that time)" * by_date]
+    lines = [phrases.commit_line(effect, links) for effect in effects]
+    intro = "If several commits explain one cause, its specs count for each of them."
+    return section_of(title, "commit", lines, Sentence(intro))
 
 
 def _stacks(stacks: Iterable[StackChange], kind: StackChangeKind) -> Section:

@@ -144,7 +144,7 @@ def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
         (f"/feeds/develop-DATE/{'x' * 201}.atom", "x' cannot be a package"),
         ("/feeds/.atom", "feeds are at "),
         ("/feeds/develop-DATE", "feeds are at "),
-        (f"{SERIES}?after=nothing", "no entry of this feed is that of such a revision"),
+        (f"{SERIES}?after=nothing", "no entry of this feed follows that of such a revision"),
         (f"/feeds/{'x' * 5_000}.atom", "there is no series "),
     ],
 )
@@ -168,25 +168,15 @@ async def test_other_methods_are_not_allowed(demo_catalog: Path) -> None:
 
 
 async def test_unmodified_feed_is_not_sent(demo_catalog: Path) -> None:
-    """304 for its ETag, which differs by coding, or else for its exact time."""
+    """304 for its ETag, which differs by coding."""
     async with FeedsOf(demo_catalog).client() as client:
-        first = await client.get(SERIES)
-        etag, modified = first.headers["etag"], first.headers["last-modified"]
-        assert modified.endswith(" GMT")
+        etag = (await client.get(SERIES)).headers["etag"]
         plain = await client.get(SERIES, headers={"accept-encoding": "identity"})
         assert plain.headers["etag"] != etag
-        for headers, status in (
-            ({"if-none-match": etag}, 304),
-            ({"if-none-match": "*"}, 304),
-            ({"if-none-match": '"x"', "if-modified-since": modified}, 200),
-            ({"if-modified-since": modified}, 304),
-            ({"if-modified-since": "Sun, 06 Nov 2044 08:49:37 GMT"}, 200),
-            ({"if-modified-since": "x"}, 200),
-        ):
-            answer = await client.get(SERIES, headers=headers)
-            assert answer.status_code == status, headers
+        for tag, status in ((etag, 304), ("*", 304), ('"x"', 200)):
+            answer = await client.get(SERIES, headers={"if-none-match": tag})
+            assert answer.status_code == status, tag
             assert bool(answer.content) == (status == 200)
-            assert answer.headers["last-modified"] == modified
 
 
 async def test_feed_is_computed_once_per_revision(tmp_path: Path) -> None:

@@ -51,8 +51,7 @@ def test_references_to_pull_requests() -> None:
     link = f"[#5277]({HUB}/pull/5277)"
     assert f"`gettext`'s recipe changed ({link}), which accounts for 2 specs and reached 3" in text
     assert f"- The recipe of `gettext` ({link}) accounts for 2 specs and reached 3\n" in text
-    since = "The recipes went from commit `aaaaaaaaaaaa` (the newest at that time) to"
-    assert f"## Pull requests (1)\n\n{since}" in text
+    assert "## Pull requests (1)\n\n" in text
     assert f"\n- {link} `gettext: fix` accounts for 2 specs and reached 3\n" in text
     page = as_html(log)
     assert f'The recipe of <code>gettext</code> (<a href="{HUB}/pull/5277">#5277</a>)' in page

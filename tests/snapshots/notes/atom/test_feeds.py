@@ -40,13 +40,13 @@ def of_history(history: History, series: str = "develop", changes: Any = None, *
     if changes is None:
         changes = {revision.ref: MainChanges(NO_COUNTS, (), ()) for revision in history.revisions}
     facts = {"causes": {}, "packages": {}} | facts
-    return read_feed(series_feed(history, series, SOMEWHERE, changes, **facts).xml)
+    return read_feed(series_feed(history, series, SOMEWHERE, changes, **facts))
 
 
 def of_package(past: HistoryQueries, name: str, series: str = "develop") -> Any:
     """Return the parsed feed of a package; None if the series never had it."""
     timeline = package_timeline(past.rows(), name, series, past.history)
-    return None if timeline is None else read_feed(package_feed(timeline, SOMEWHERE, {}).xml)
+    return None if timeline is None else read_feed(package_feed(timeline, SOMEWHERE, {}))
 
 
 @examples(20)
@@ -85,7 +85,7 @@ def test_entries_of_a_package() -> None:
         "hdf5: upgraded, 1.14.6 added, 1.14.5 removed in develop of 8 January 2025",
         "hdf5: added, 1.14.5 added in develop of 5 January 2025",
     ]
-    assert entries[0].summary.endswith(" of hdf5 was removed. 1 spec replaced.")
+    assert entries[0].summary == ("hdf5: upgraded, 1.14.6 added, 1.14.5 removed. 1 spec replaced.")
     assert of_package(PAST, "cmake") is None
 
 
@@ -188,8 +188,8 @@ def test_pages_after_a_revision() -> None:
     """A page begins after its revision; the oldest and revisions of other series are errors."""
     newest, *_, oldest = PAST.history.of_series("develop")
     assert len(of_series(PAST, after=newest.ref).entries) == 2
-    for after, reason in (("0" * 18, "no entry of this feed"), (oldest.ref, "follows that")):
-        with pytest.raises(RevisionNotFound, match=reason):
+    for after in ("0" * 18, oldest.ref):
+        with pytest.raises(RevisionNotFound, match="no entry of this feed follows"):
             of_series(PAST, after=after)
 
 
@@ -216,8 +216,6 @@ def test_feed_is_bounded() -> None:
     explained = {
         step: StoredCauses([stored_cause(cause, (), GITHUB) for cause in causes]) for step in steps
     }
-    document = series_feed(
-        history, "develop", SOMEWHERE, changes, causes=explained, packages={}
-    ).xml
+    document = series_feed(history, "develop", SOMEWHERE, changes, causes=explained, packages={})
     assert len(document) < 1 << 20
     assert len(read_feed(document).entries) == PAGE
