@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Receive
 
-from server.asgi.bodies import LARGE_BODY, MAX_UPLOADS, Bodies
+from server.asgi.bodies import LARGE_BODY, MAX_PIECES, MAX_UPLOADS, Bodies
 from server.asgi.errors import BadRequest, Disconnected
 
 pytestmark = pytest.mark.anyio
@@ -54,6 +54,20 @@ async def test_long_body_is_refused() -> None:
     part = message(b"x" * MAX_BODY, more_body=True)
     assert await read(received(part, message(b"x"), hangs=True)) == 413
     assert len(await read(received(part, message(b"x")), max_body=2 * MAX_BODY)) == MAX_BODY + 1
+
+
+async def test_body_in_too_many_pieces_is_refused() -> None:
+    """As soon as it has one more."""
+    pieces = [message(b"x", more_body=True)] * (MAX_PIECES - 1)
+    assert await read(received(*pieces, message(b"x"))) == b"x" * MAX_PIECES
+    pieces.append(message(b"x", more_body=True))
+    assert await read(received(*pieces, hangs=True)) == 413
+
+
+async def test_slow_body_is_refused() -> None:
+    """Even if it is small: its request counts until its end."""
+    bodies = Bodies(MAX_BODY, seconds=0.01)
+    assert await read(received(message(b"x", more_body=True), hangs=True), bodies) == 408
 
 
 async def test_disconnected_client_has_no_body() -> None:
