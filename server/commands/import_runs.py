@@ -7,7 +7,6 @@ import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -20,7 +19,7 @@ from server.terminal.printing.maintenance import imported_text
 from server.terminal.printing.revisions import publication_lines
 from server.terminal.printing.verdicts import gatekeeper
 from server.webhooks import Notifier
-from snapshots.catalog import catalog, pairs, parallel_import, recipes_import
+from snapshots.catalog import catalog, parallel_import, recipes_import
 from snapshots.catalog.publication import Publication
 from snapshots.catalog.runs import Run, RunResult
 from snapshots.contents import PackedSnapshot, Snapshot
@@ -151,11 +150,12 @@ class ImportRun:
 
     def _publish(self, snapshots: Iterable[Snapshot | PackedSnapshot]) -> list[Publication]:
         options = self._options
-        compare = partial(
-            pairs.changes_of_pairs, jobs=options["jobs"], cluster=options["cluster"] or None
-        )
         published = self._catalog.publish(
-            snapshots, taken_at=options["taken_at"], approve=self._approve, make_pairs=compare
+            snapshots,
+            taken_at=options["taken_at"],
+            approve=self._approve,
+            jobs=options["jobs"],
+            cluster=options["cluster"] or None,
         )
         later = "what changed could not be stored now; it will be compared later"
         for reason in filter(

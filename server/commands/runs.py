@@ -153,12 +153,12 @@ def _vacuum(catalog: "Catalog", bars: "Progress") -> str:
 
 
 def _fill(catalog: "Catalog", jobs: int | None, bars: "Progress") -> str:
-    from snapshots.catalog.history_queries import fill, missing_pairs
+    from snapshots.catalog.history_queries import missing_pairs
 
     catalog.refresh()
     pairs = missing_pairs(catalog, catalog.history, causes=True)
     report = partial(bars, "comparing neighbours")
-    filled = fill(catalog, pairs, jobs=jobs, progress=report)
+    filled = catalog.fill(pairs, jobs=jobs, progress=report)
     if filled.failures:
         raise CachelogError(f"not compared: {'; '.join(dict.fromkeys(filled.failures.values()))}")
     return f"{counted(filled.num_made, 'pair')} of neighbours compared"

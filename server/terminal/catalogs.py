@@ -13,7 +13,7 @@ import msgspec
 from server.settings import settings_from
 from server.terminal.console import note, progress
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, missing_pairs
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.side_reader import read_side
 from snapshots.errors import CatalogError, EmptyCatalog, InvalidArgument
@@ -98,8 +98,8 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
         if pairs := missing_pairs(self.catalog, self.history, series, causes=causes):
             jobs = min(_MAX_JOBS, os.cpu_count() or 1) if len(pairs) > _FEW_PAIRS else 1
             with progress() as bars:
-                filled = fill(self.catalog, pairs, jobs=jobs, progress=partial(bars, "history"))
-            for reason in list(dict.fromkeys(filled.unreadable.values()))[:_MAX_REASONS]:
+                filled = self.catalog.fill(pairs, jobs=jobs, progress=partial(bars, "history"))
+            for reason in list(dict.fromkeys(filled.failures.values()))[:_MAX_REASONS]:
                 note(reason)
         return self
 

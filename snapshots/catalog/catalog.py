@@ -19,7 +19,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from snapshots.catalog.history_tables import HistoryTables
 from snapshots.catalog.locations import parse_location
-from snapshots.catalog.pairs import MakePairs, PairFailures, changes_of_pairs, store_all
+from snapshots.catalog.pairs import FillResult, Progress, fill
 from snapshots.catalog.publication import Approve, Publication, PublicationPlanner, rows_to_write
 from snapshots.catalog.recipes_tables import RecipesTables
 from snapshots.catalog.revisions_table import RevisionsTable
@@ -157,7 +157,8 @@ class Catalog:
         *,
         taken_at: datetime | None = None,
         approve: Approve | None = None,
-        make_pairs: MakePairs = changes_of_pairs,
+        jobs: int | None = None,
+        cluster: str | None = None,
     ) -> list[Publication]:
         """Publish all snapshots at once, or none if anything fails.
 
@@ -167,9 +168,9 @@ class Catalog:
         published again. A content that is damaged in the store is replaced.
 
         ``approve`` is called when everything is written, but before any of it is visible.
-        ``make_pairs`` compares the new neighbours. Raises InvalidArgument for an invalid tag,
-        CatalogError for a store without conditional writes, SourceError for a content with too many
-        stacks, and any error of ``approve``.
+        ``jobs`` and ``cluster`` are those of ``mapping``, for comparing the new neighbours. Raises
+        InvalidArgument for an invalid tag, CatalogError for a store without conditional writes,
+        SourceError for a content with too many stacks, and any error of ``approve``.
         """
         self.refresh(missing_ok=True)
         self.storage.location.require_writable()
@@ -184,7 +185,7 @@ class Catalog:
         planned = planner.planned(reader.side)
         if approve is not None:
             approve(planned)
-        keep = partial(self._store_new_pairs, reader, make_pairs)
+        keep = partial(self._store_new_pairs, jobs, cluster)
         not_stored = keep(planned.history, known_pairs)
         if planner.added:
             with self._lock, translated(self.location):
@@ -223,8 +224,8 @@ class Catalog:
 
     def _store_new_pairs(
         self,
-        reader: ContentReader,
-        make_pairs: MakePairs,
+        jobs: int | None,
+        cluster: str | None,
         history: History,
         pairs_before: Set[Pair],
     ) -> dict[Pair, str]:
@@ -233,14 +234,29 @@ class Catalog:
         ``history`` may contain rows that are not published yet. Upkeep compares the failed pairs.
         """
         new = [pair for pair in history.pairs if pair not in pairs_before]
-        pair_failures = PairFailures()
         try:
             missing = [pair for pair in new if pair not in self.changes.counts]
-            with make_pairs(reader, self.location, missing, pair_failures) as changes:
-                store_all(changes, self.keep)
+            return self.fill(missing, jobs=jobs, cluster=cluster).failures
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
-        return pair_failures.failures
+
+    def fill(
+        self,
+        pairs: Sequence[Pair],
+        *,
+        jobs: int | None = None,
+        cluster: str | None = None,
+        progress: Progress | None = None,
+    ) -> FillResult:
+        """Compare pairs of neighbours, in ``jobs`` processes or on a cluster; store the changes.
+
+        ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read
+        are skipped. Raises CatalogError if changes cannot be stored, or a worker was killed.
+        """
+        reader, location = self.reader(), self.location
+        return fill(
+            reader, location, pairs, self.keep, jobs=jobs, cluster=cluster, progress=progress
+        )
 
     def keep(self, changes: Sequence[StoredChanges]) -> None:
         """Store the changes of pairs of neighbours. Raises CatalogError if that fails."""

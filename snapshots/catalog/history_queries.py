@@ -4,7 +4,7 @@ No content is read. The requested part of the history must be complete: if chang
 stored, each query raises IncompleteHistory.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice, pairwise
 
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from snapshots import errors, refs
 from snapshots.arrays import Mask
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pairs import PairFailures, changes_of_pairs, store_all
 from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.stack_changes import StackChangeKind
@@ -345,47 +344,3 @@ def growth_point(catalog: Catalog, history: History, revision: RevisionInfo) -> 
     if step.pair.base != step.pair.head and step.pair not in catalog.changes.counts:
         require_complete(catalog, history, refs.series(revision.tag))
     return growth.growth_point(catalog.changes.counts, step)
-
-
-# -- filling the history
-
-Progress = Callable[[int, int], None]
-"""Called with the number of finished pairs, and the number of all pairs."""
-
-
-class FillResult(PairFailures):
-    """The number of pairs that were computed and stored, and the failures of the others."""
-
-    num_made: int = 0
-
-
-def fill(
-    catalog: Catalog,
-    pairs: Sequence[Pair],
-    *,
-    jobs: int | None = None,
-    cluster: str | None = None,
-    progress: Progress | None = None,
-) -> FillResult:
-    """Compute and store the changes of the pairs, in ``jobs`` processes or on a cluster.
-
-    ``jobs`` and ``cluster`` are those of ``mapping``. Pairs with a content that cannot be read are
-    skipped. An interrupt keeps all results, a kill loses at most one batch; another call with the
-    missing pairs continues there. Raises CatalogError if changes cannot be stored, or a worker was
-    killed.
-    """
-    filled = FillResult()
-
-    def counted(
-        computed: Iterator[stored_changes.StoredChanges],
-    ) -> Iterator[stored_changes.StoredChanges]:
-        for changes in computed:
-            filled.num_made += 1
-            if progress is not None:
-                progress(filled.num_made + len(filled.failures), len(pairs))
-            yield changes
-
-    reader, location = catalog.reader(), catalog.location
-    with changes_of_pairs(reader, location, pairs, filled, jobs=jobs, cluster=cluster) as made:
-        store_all(counted(made), catalog.keep)
-    return filled

@@ -1,8 +1,13 @@
-"""Comparison of neighbours, in this process or by workers that read the contents themselves."""
+"""Comparison of neighbours, in this process or by workers that read the contents themselves.
+
+Pairs are independent of each other, but loading a content takes longer than comparing it. Therefore
+each worker takes chains of neighbours, and one process stores the results in batches.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import chain
 
 import msgspec
 
@@ -16,111 +21,97 @@ from snapshots.workers import mapping
 ROWS_AT_ONCE = 48_000
 """The minimum number of changes in a batch that is written; eight such runs become one."""
 
-
-class PairFailures(msgspec.Struct):
-    """The failures of a computation: ``failures`` maps pairs to reasons.
-
-    ``unreadable`` maps the digests of unreadable contents to reasons.
-    """
-
-    failures: dict[Pair, str] = {}
-    unreadable: dict[str, str] = {}
-
-
-def compared(
-    pairs: Iterable[Pair], load: Callable[[str], Side], pair_failures: PairFailures
-) -> Iterator[StoredChanges]:
-    """Yield the stored form of each pair's changes, except pairs with an unreadable content.
-
-    ``load`` reads a content; those of the last pair are retained. Failures are added to
-    ``pair_failures``.
-    """
-    unreadable = pair_failures.unreadable
-    last: dict[str, Side] = {}
-    for pair in pairs:
-        sides: dict[str, Side] = {}
-        for digest in pair:
-            if digest not in unreadable:
-                try:
-                    sides[digest] = last[digest] if digest in last else load(digest)
-                except CachelogError as error:
-                    unreadable[digest] = str(error)
-        last = sides
-        if failed := [digest for digest in pair if digest in unreadable]:
-            pair_failures.failures[pair] = unreadable[failed[0]]
-        else:
-            yield changes_to_store(*sides.values())
-
-
-def store_all(
-    computed: Iterable[StoredChanges], keep: Callable[[Sequence[StoredChanges]], None]
-) -> None:
-    """Store the changes of pairs in batches of about ``ROWS_AT_ONCE`` rows.
-
-    If the computation is interrupted, the results up to then are stored.
-    """
-    batch: list[StoredChanges] = []
-    try:
-        for changes in computed:
-            batch.append(changes)
-            if sum(len(one.rows) for one in batch) >= ROWS_AT_ONCE:
-                full, batch = batch, []
-                keep(full)
-    finally:
-        if batch:
-            keep(batch)
-
-
-# -- by workers
-
 _PAIRS_EACH = 8
 """The maximum number of pairs in one work item.
 
 The first content of an item is loaded by two workers, so items should not be small.
 """
 
-MakePairs = Callable[
-    [ContentReader, str, Sequence[Pair], PairFailures],
-    AbstractContextManager[Iterator[StoredChanges]],
-]
-"""``changes_of_pairs``, or a partial of it with ``jobs`` or ``cluster``."""
+Progress = Callable[[int, int], None]
+"""Called with the number of finished pairs, and the number of all pairs."""
 
 
-@contextmanager
-def changes_of_pairs(
+class FillResult(msgspec.Struct):
+    """The number of pairs that were compared and stored, and why others could not be compared."""
+
+    num_made: int = 0
+    failures: dict[Pair, str] = {}
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """A pair with an unreadable content, and the reason."""
+
+    pair: Pair
+    reason: str
+
+
+_Results = Iterable[StoredChanges | _Failure]
+
+
+def fill(
     reader: ContentReader,
     location: str,
     pairs: Sequence[Pair],
-    pair_failures: PairFailures,
+    keep: Callable[[Sequence[StoredChanges]], None],
     *,
     jobs: int | None = None,
     cluster: str | None = None,
-) -> Iterator[Iterator[StoredChanges]]:
-    """Yield the stored form of the pairs' changes as it is computed.
+    progress: Progress | None = None,
+) -> FillResult:
+    """Compare pairs, and store their changes by ``keep`` in batches of about ``ROWS_AT_ONCE`` rows.
 
-    A content that consecutive pairs share, as in ``History.pairs``, is loaded once. Failures are
-    added to ``pair_failures``. ``jobs`` and ``cluster`` are those of ``mapping``.
+    A content that consecutive pairs share, as in ``History.pairs``, is loaded once. ``jobs`` and
+    ``cluster`` are those of ``mapping``. If this is interrupted, the results up to then are stored.
+    Raises the errors of ``keep``, and CatalogError if a worker was killed.
     """
+    filled = FillResult()
+    batch: list[StoredChanges] = []
+    mapped: AbstractContextManager[Iterator[_Results]]
     if len(pairs) < 2 or (cluster is None and jobs in (None, 1)):
-        yield compared(pairs, reader.side, pair_failures)
-        return
-    each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
-    pieces = [pairs[start : start + each] for start in range(0, len(pairs), each)]
-    make = partial(_make, reader)
-    with mapping(make, location, pieces, jobs=jobs, cluster=cluster) as results:
-        yield _gathered(results, pair_failures)
+        mapped = nullcontext(iter([_compared(reader, pairs)]))
+    else:
+        each = max(1, min(_PAIRS_EACH, len(pairs) // (jobs or 1)))
+        pieces = [pairs[start : start + each] for start in range(0, len(pairs), each)]
+        compare = partial(_all_compared, reader)
+        mapped = mapping(compare, location, pieces, jobs=jobs, cluster=cluster)
+    with mapped as results:
+        try:
+            for result in chain.from_iterable(results):
+                if isinstance(result, _Failure):
+                    filled.failures[result.pair] = result.reason
+                else:
+                    filled.num_made += 1
+                    batch.append(result)
+                if progress is not None:
+                    progress(filled.num_made + len(filled.failures), len(pairs))
+                if sum(len(one.rows) for one in batch) >= ROWS_AT_ONCE:
+                    full, batch = batch, []
+                    keep(full)
+        finally:
+            if batch:
+                keep(batch)
+    return filled
 
 
-_Made = tuple[list[StoredChanges], PairFailures]
+def _all_compared(reader: ContentReader, pairs: Sequence[Pair]) -> _Results:
+    return list(_compared(reader, pairs))
 
 
-def _gathered(pieces: Iterator[_Made], pair_failures: PairFailures) -> Iterator[StoredChanges]:
-    for changes, failures in pieces:
-        pair_failures.failures |= failures.failures
-        pair_failures.unreadable |= failures.unreadable
-        yield from changes
+def _compared(reader: ContentReader, pairs: Iterable[Pair]) -> Iterator[StoredChanges | _Failure]:
+    """Yield the stored form of each pair's changes; the contents of the last pair are retained."""
+    last: dict[str, Side | str] = {}
+    for pair in pairs:
+        last = {it: last[it] if it in last else _side(reader, it) for it in pair}
+        base, head = last[pair.base], last[pair.head]
+        if isinstance(base, str) or isinstance(head, str):
+            yield _Failure(pair, base if isinstance(base, str) else str(head))
+        else:
+            yield changes_to_store(base, head)
 
 
-def _make(reader: ContentReader, pairs: Sequence[Pair]) -> _Made:
-    pair_failures = PairFailures()
-    return list(compared(pairs, reader.side, pair_failures)), pair_failures
+def _side(reader: ContentReader, digest: str) -> Side | str:
+    """Read a content; return the reason if it cannot be read."""
+    try:
+        return reader.side(digest)
+    except CachelogError as error:
+        return str(error)

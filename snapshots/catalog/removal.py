@@ -11,7 +11,6 @@ import msgspec
 import pyarrow as pa
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill
 from snapshots.catalog.revisions_table import RevisionsTable, refs_of
 from snapshots.catalog.storage import translated
 from snapshots.errors import CatalogError
@@ -91,7 +90,7 @@ def _store_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequen
     old = {*catalog.history.pairs, *catalog.changes.counts}
     new = [pair for pair in after.pairs if pair not in old]
     try:
-        filled = fill(catalog, new, progress=partial(progress, _COMPARING))
+        filled = catalog.fill(new, progress=partial(progress, _COMPARING))
     except CatalogError as error:
         return [str(error)]
     return [f"{short_pair(*pair)}: {reason}" for pair, reason in filled.failures.items()]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, missing_pairs
+from snapshots.catalog.history_queries import missing_pairs
 from tests.schema.model_histories import History
 from tests.schema.worlds import World, opened
 from tests.snapshots.catalog.expected_histories import TABLES, forget
@@ -34,14 +34,14 @@ def test_error_counts_missing_changes(without_changes: World) -> None:
     assert "cachelog upkeep" in error["message"]
     assert response["data"] == {"series": {"growth": None}}
     catalog = without_changes.catalog
-    fill(catalog, missing_pairs(catalog, catalog.history))
+    catalog.fill(missing_pairs(catalog, catalog.history))
     assert "errors" not in without_changes.ask(GROWTH % "develop")
 
 
 def test_other_fields_are_not_affected(without_changes: World) -> None:
     """Tags, and a series that is complete."""
     catalog = without_changes.catalog
-    fill(catalog, missing_pairs(catalog, catalog.history, "once"))
+    catalog.fill(missing_pairs(catalog, catalog.history, "once"))
     response = without_changes.ask(
         '{ a: series(name: "develop") { growth { numSpecs } } tags { name } '
         'b: series(name: "once") { growth { numSpecs } } packages { totalCount } '

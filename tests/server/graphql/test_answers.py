@@ -18,7 +18,7 @@ from server.graphql.answers import Answer, Answers
 from server.graphql.execution import Execution
 from server.graphql.requests import RequestBytes
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, missing_pairs
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from tests.demo_histories import history as demo_history
 
@@ -88,7 +88,7 @@ def test_incomplete_history_is_not_cached(demo_catalog: Path, lanes: Lanes, tmp_
     answers = Answers(catalog, execution, lanes, cache_bytes=1 << 20)
     query = request_bytes('{ series(name: "vX.Y.Z") { growth { numSpecs } } }')
     others = request_bytes('{ series(name: "develop-DATE") { growth { numSpecs } } }')
-    fill(catalog, missing_pairs(catalog, catalog.history, "vX.Y.Z"))
+    catalog.fill(missing_pairs(catalog, catalog.history, "vX.Y.Z"))
     results = answered(answers, *[others] * 2, *[query] * 2)
     have_errors = [b'"errors"' in answer.response.body for answer in results]
     assert have_errors == [True, True, False, False]

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.pairs import changes_of_pairs
 from snapshots.catalog.parallel_import import publish_locations
 from snapshots.catalog.publication import Publication
 from snapshots.errors import NothingToPublish, SourceError
@@ -37,7 +36,7 @@ def published(
     opened = Catalog(str(catalog))
     return publish_locations(
         [*map(str, locations)],
-        partial(opened.publish, taken_at=MOMENT, make_pairs=partial(changes_of_pairs, jobs=jobs)),
+        partial(opened.publish, taken_at=MOMENT, jobs=jobs),
         catalog=opened,
         tags=tags,
         settings=READ,

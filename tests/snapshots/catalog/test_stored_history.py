@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, missing_pairs
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.changes import stored_changes
 from snapshots.changes.stored_changes import changes_to_store
@@ -60,10 +60,10 @@ def test_any_order_and_any_grouping(past: HistoryQueries, random: Random) -> Non
         missing = missing_pairs(older, older.history)
         assert missing == older.history.pairs
         some = random.sample(missing, random.randrange(len(missing) + 1))
-        assert fill(older, some).num_made == len(some)
+        assert older.fill(some).num_made == len(some)
         rest = missing_pairs(older, older.history)
         assert set(rest) == set(missing) - set(some)
-        assert fill(older, rest).failures == {}
+        assert older.fill(rest).failures == {}
         check(older, past_of(older, past))
 
 
@@ -80,11 +80,11 @@ def test_import_after_a_damaged_content(catalog: Catalog) -> None:
     library = Library(catalog)
     with pytest.raises(IncompleteHistory, match=r"1 of 2 pairs .* 'cachelog upkeep'"):
         library.history_queries.hash_history(catalog.history, hash_of("a"))
-    filled = fill(catalog, missing_pairs(catalog, catalog.history))
+    filled = catalog.fill(missing_pairs(catalog, catalog.history))
     assert filled.num_made == 0
     assert list(filled.failures) == [pairs([first, second])[1]]
     catalog.publish([first])
-    assert fill(catalog, missing_pairs(catalog, catalog.history)).num_made == 1
+    assert catalog.fill(missing_pairs(catalog, catalog.history)).num_made == 1
     assert library.history_queries.hash_history(catalog.history, hash_of("a")) is not None
 
 
@@ -155,11 +155,11 @@ def test_filling_in_processes(catalog: Catalog) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[::-1])
     catalog.refresh()
-    filled = fill(catalog, missing_pairs(catalog, catalog.history), jobs=2)
+    filled = catalog.fill(missing_pairs(catalog, catalog.history), jobs=2)
     assert set(filled.failures) == set(pairs(made)[3:5])
     assert filled.num_made == len(made) - 2
     file.write_bytes(whole)
-    assert fill(catalog, missing_pairs(catalog, catalog.history), jobs=2).num_made == 2
+    assert catalog.fill(missing_pairs(catalog, catalog.history), jobs=2).num_made == 2
     assert dict(catalog.changes.counts) == expected
 
 
@@ -173,7 +173,7 @@ def test_filling_changes_the_state(catalog: Catalog) -> None:
     before = reader.generation, reader.state
     assert reader.refresh() is False
     assert (reader.generation, reader.state) == before
-    fill(writer, writer.history.pairs)
+    writer.fill(writer.history.pairs)
     assert reader.refresh() is False
     assert reader.generation == before[0]
     assert reader.state != before[1]

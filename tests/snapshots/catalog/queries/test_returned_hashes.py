@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.history_queries import fill, missing_pairs
+from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.models import RevisionInfo, Spec
@@ -63,7 +63,7 @@ def test_incomplete_history(catalog: Catalog) -> None:
     older = forget_changes(catalog)
     library = Library(older)
     assert returned(library, base, head) == set()
-    fill(older, missing_pairs(older, older.history))
+    older.fill(missing_pairs(older, older.history))
     assert returned(library, base, head) == hashes("ab")
 
 
