@@ -15,6 +15,8 @@ The semantics of conditions are those of Spack 1.1, derived from its results for
   then checks only versions: at least one has to be among those that the spec provides. Specs record
   these from format 6 on. If only a recipe has them (``snapshots.spack.virtuals.VERSIONED``), the
   query is refused.
+- ``++x``, ``x==y``: neither the spec nor any of its direct or indirect dependencies has a different
+  value of the variant x.
 
 **Specs of older formats** are built by a compiler that is not a dependency. They are the specs with
 a compiler of which no build dependency provides c, cxx or fortran, and those whose dependencies are
@@ -75,9 +77,9 @@ def select(frame: Frame, constraint: SpecConstraint, load: Callable[[], Dependen
     """Return a mask of the rows that meet all conditions.
 
     ``load`` returns the frame's graph; it is called only if the query has conditions on
-    dependencies. Raises DependenciesUnknown if ``^`` needs dependencies that the graph does not
-    have for every row, and InvalidArgument for versions of a virtual package that some of its
-    providers do not record.
+    dependencies. Raises DependenciesUnknown if ``^`` or a propagated variant needs dependencies
+    that the graph does not have for every row, and InvalidArgument for versions of a virtual
+    package that some of its providers do not record.
     """
     if constraint.is_about_dependencies:
         return _Search(frame, load()).rows(constraint)
@@ -110,6 +112,11 @@ class _Search:
     def _nodes(self, constraint: SpecConstraint) -> Mask:
         """Return a mask of the nodes that meet all conditions except transitive ones."""
         mask = self._having_facts(constraint)
+        for variant in constraint.variants:
+            if variant.propagate:
+                self._require_known()
+                contrary = self._having_variant(variant.contradicts)
+                mask &= ~(contrary | self._graph.nodes_above(contrary[self._graph.targets]))
         for dependency in constraint.direct:
             mask &= self._having_direct(dependency)
         return mask
@@ -133,6 +140,13 @@ class _Search:
             for column in columns
         ]
         return np.concatenate(masks)
+
+    def _having_variant(self, accept: Callable[[tuple[str, ...]], bool]) -> Mask:
+        """Return a mask of the nodes with a variant that is accepted."""
+        columns = (self._frame.variants, self._graph.outside.variants)
+        return np.concatenate(
+            [having_where(column, _for_one_variant(accept))[column.codes] for column in columns]
+        )
 
     # -- dependencies
 
@@ -226,8 +240,9 @@ def _rows(frame: Frame, constraint: SpecConstraint) -> Rows:
             accepted[code] = value is not None and accepts(value)
         rows = rows[accepted[codes]]
     for variant in constraint.variants:
-        accepted = having_where(frame.variants, variant.matches)
-        rows = rows[accepted[frame.variants.codes[rows]]]
+        if not variant.propagate:
+            accepted = having_where(frame.variants, _for_one_variant(variant.matches))
+            rows = rows[accepted[frame.variants.codes[rows]]]
     if constraint.hash_prefix is not None:
         rows = np.intersect1d(rows, frame.hashes.with_prefix(constraint.hash_prefix))
     return rows
@@ -247,6 +262,11 @@ def _conditions(
         yield frame.operating_system, constraint.operating_system.__eq__
     if constraint.targets is not None:
         yield frame.target, constraint.targets.includes
+
+
+def _for_one_variant(accept: Callable[[tuple[str, ...]], bool]) -> Callable[[str], bool]:
+    """Convert a predicate for lists of variants to one for a single variant."""
+    return lambda text: accept((text,))
 
 
 def _is_compiler(constraint: SpecConstraint, compiler: str) -> bool:

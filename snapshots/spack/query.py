@@ -4,12 +4,12 @@
 
 Source: Spack's grammar of specs (version 1.1), and its results for concrete specs. The text after
 ``%`` or ``^``, up to the next one, describes that dependency; ``%`` applies to the spec or to the
-``^`` before it. Other features of Spack (propagated variants, conditions, specs in files, names
-that represent the host) are rejected with an error that names them.
+``^`` before it. Other features of Spack (conditions, specs in files, names that represent the
+host) are rejected with an error that names them.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -53,19 +53,30 @@ class VariantConstraint(msgspec.Struct, frozen=True):
     """A condition on a variant's value, or on compiler flags of one kind.
 
     ``value`` is a result of ``variant_value``. The spec must have all values in it; with ``exact``,
-    it must have no others.
+    it must have no others. With ``propagate`` (``++mpi``), the condition applies to the spec and to
+    all specs below it that have such a variant.
     """
 
     name: str
     value: VariantValue
     exact: bool = False
+    propagate: bool = False
 
-    def matches(self, variant: str) -> bool:
-        """Return whether a recorded variant is this one, with a matching value."""
-        if self.name not in variant:
-            return False
-        name, value = _recorded_variant(variant)
-        return name == self.name and self._accepts(value)
+    def matches(self, variants: Collection[str]) -> bool:
+        """Return whether the spec has this variant with a matching value.
+
+        A spec without the variant does not match, regardless of the value.
+        """
+        return True in self._verdicts(variants)
+
+    def contradicts(self, variants: Collection[str]) -> bool:
+        """Return whether the spec has this variant with another value."""
+        return False in self._verdicts(variants)
+
+    def _verdicts(self, variants: Collection[str]) -> list[bool]:
+        """Return, for each of the spec's variants with this name, whether its value is accepted."""
+        recorded = (_recorded_variant(text) for text in variants if self.name in text)
+        return [self._accepts(value) for name, value in recorded if name == self.name]
 
     def _accepts(self, value: VariantValue) -> bool:
         is_any = self.value == ANY_VALUE and self.name not in COMPILER_FLAGS
@@ -186,7 +197,8 @@ class SpecConstraint(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_about_dependencies(self) -> bool:
         """Whether evaluation requires more than the spec's own facts."""
-        return bool(self.direct or self.transitive)
+        propagates = any(variant.propagate for variant in self.variants)
+        return bool(self.direct or self.transitive) or propagates
 
     @property
     def num_dependencies(self) -> int:
@@ -256,7 +268,6 @@ _FACTS = {"platform": "platform", "os": "operating_system", "target": "targets"}
 _HOST_NAMES = frozenset({"frontend", "fe", "backend", "be", "default_os", "default_target"})
 _HASH_LENGTH = 32
 _UNSET = "None"
-_PROPAGATED = "propagated variants (++, ~~, ==), whose answers differ between versions of Spack"
 _END_OF_NODE = ("", "%", "^")
 
 
@@ -410,9 +421,9 @@ class _Node:
             case "+" | "~" | "-":
                 self._scanner.peek()
                 name = self._scanner.expect(_WORD, "the name of a variant")[0]
-                if mark is not None and mark["twice"]:
-                    self._scanner.refuse(_PROPAGATED, start)
-                self._add_variant(VariantConstraint(name, sigil == "+"), start)
+                propagate = mark is not None and mark["twice"] is not None
+                variant = VariantConstraint(name, sigil == "+", propagate=propagate)
+                self._add_variant(variant, start)
             case _:
                 self._read_assignment()
 
@@ -464,16 +475,14 @@ class _Node:
         if name in COMPILER_FLAGS:
             # Spack ignores ':=' and '==' when it compares flags, and '*' is an ordinary flag.
             return VariantConstraint(name, value)
-        if match["propagate"]:
-            self._scanner.refuse(_PROPAGATED, match.start())
+        exact, propagate = match["exact"] is not None, match["propagate"] is not None
         if isinstance(value, bool):
-            return VariantConstraint(name, value)
-        exact = match["exact"] is not None
+            return VariantConstraint(name, value, propagate=propagate)
         if len(value) > 1 and "" in value:
             self._scanner.fail("an empty value", match.end())
         if "*" in value and (exact or len(value) > 1):
             self._scanner.fail("'*' is written alone, after '='", match.end())
-        return VariantConstraint(name, value, exact)
+        return VariantConstraint(name, value, exact, propagate)
 
     def _add_architecture(self, match: re.Match[str], value: str) -> None:
         if match["exact"] or match["propagate"]:

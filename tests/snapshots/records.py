@@ -26,7 +26,7 @@ def has_facts(constraint: SpecConstraint, spec: Spec) -> bool:
         and constraint.platform in (None, "*", spec.platform)
         and constraint.operating_system in (None, "*", spec.operating_system)
         and (constraint.targets is None or constraint.targets.includes(spec.target))
-        and all(any(map(each.matches, spec.variants)) for each in constraint.variants)
+        and all(each.propagate or each.matches(spec.variants) for each in constraint.variants)
     )
 
 

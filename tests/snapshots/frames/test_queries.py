@@ -99,6 +99,10 @@ EXTERNAL = (node("gcc", version="13.2.0", target="x86_64", variants=("languages=
         ("lib", "%mpi"),
         ("app", "^cxx@11:"),
         ("", "^mpi=openmpi@4 | ^[virtuals=c] openmpi | ^mpi %gcc"),
+        # Variants of all dependencies
+        ("openmpi", "++pic | ~~pic"),
+        ("app", "app languages==c"),
+        ("", "app languages==fortran"),
     ],
 )
 def test_conditions(names: str, queries: str) -> None:
@@ -175,6 +179,7 @@ def test_compilers_without_dependencies() -> None:
         assert selected(specs, query) == set()
 
 
+@pytest.mark.parametrize("query", ["app ^lib", "app ++pic"])
 @pytest.mark.parametrize(
     ("unknown", "message"),
     [
@@ -182,11 +187,11 @@ def test_compilers_without_dependencies() -> None:
         (5, "does not list the dependencies of any spec"),
     ],
 )
-def test_unlisted_dependencies(unknown: int, message: str) -> None:
+def test_unlisted_dependencies(query: str, unknown: int, message: str) -> None:
     """A query that needs unlisted dependencies is an error, not a wrong answer."""
     specs = [replace(spec, dependencies=None) for spec in WORLD[:unknown]] + [*WORLD[unknown:]]
     with pytest.raises(DependenciesUnknown, match=message):
-        selected(specs, "app ^lib")
+        selected(specs, query)
 
 
 @given(st.integers(1, 100))
