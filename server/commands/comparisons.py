@@ -115,15 +115,16 @@ def _diff_sides(
         names = dict.fromkeys(name.replace("-", "_") for name in coverage)
         dimensions = tuple(map(CoverageDimension, names))
         cells = compared.coverage(dimensions)
-        question = comparisons.question_of(compared, "Coverage", by=dimensions)
-        print_answer(opened, question, comparisons.coverage_lines(compared, cells))
+        variables = comparisons.variables_of(compared, by=dimensions)
+        lines = comparisons.coverage_lines(compared, cells)
+        print_answer(opened, "Coverage", variables, lines)
         return bool(cells)
     if binaries:
-        question = comparisons.question_of(compared, "Diff", kinds=[SpecChangeKind.CHANGED])
-        print_answer(opened, question, comparisons.binaries_lines(compared))
+        variables = comparisons.variables_of(compared, kinds=[SpecChangeKind.CHANGED])
+        print_answer(opened, "Diff", variables, comparisons.binaries_lines(compared))
         return bool(compared.changes.binaries_replaced)
-    question = comparisons.question_of(compared, "Diff", stat=stat)
-    print_answer(opened, question, comparisons.difference_lines(compared, stat=stat))
+    variables = comparisons.variables_of(compared, stat=stat)
+    print_answer(opened, "Diff", variables, comparisons.difference_lines(compared, stat=stat))
     return bool(len(compared.changes.specs))
 
 
@@ -180,8 +181,8 @@ def why_command(
     else:
         lines = comparisons.story_lines(compared, changes)
     hash_ = changes[0].hash if is_hash else None
-    variables = {"hash": hash_, "specs": subject is not None}
-    print_answer(opened, comparisons.question_of(compared, "Why", **variables), lines)
+    variables = comparisons.variables_of(compared, hash=hash_, specs=subject is not None)
+    print_answer(opened, "Why", variables, lines)
 
 
 def _refs_and_subject(

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 import click
 
@@ -37,24 +37,18 @@ _MAX_FAULTS = 5
 """Maximum number of failed pages that are listed."""
 
 
-class SiteOptions(TypedDict):
-    """The options of the command, which its help describes; URLs end with a slash."""
-
-    series: Annotated[
-        tuple[str, ...], option(metavar="NAME", multiple=True, shell_complete=complete_series)
-    ]
-    since: Since
-    last: Annotated[int | None, option(metavar="N", type=click.IntRange(min=1))]
-    limit: Annotated[int, option(metavar="N", type=click.IntRange(min=0), default=200)]
-    base_url: _Url
-    server_url: _Url
-
-
 @parameters.catalog_command("export-site", has_json=False)
 def export_site_command(
     folder: Annotated[Path, argument("FOLDER", type=parameters.FOLDER)],
     *,
-    options: SiteOptions,
+    series: Annotated[
+        tuple[str, ...], option(metavar="NAME", multiple=True, shell_complete=complete_series)
+    ],
+    since: Since,
+    last: Annotated[int | None, option(metavar="N", type=click.IntRange(min=1))],
+    limit: Annotated[int, option(metavar="N", type=click.IntRange(min=0), default=200)],
+    base_url: _Url,
+    server_url: _Url,
     catalog: str,
 ) -> None:
     """Write the pages and feeds of a server as a site of files.
@@ -81,16 +75,16 @@ def export_site_command(
     from server.terminal.catalogs import open_catalog
 
     opened = open_catalog(catalog)
-    for name in options["series"]:
+    for name in series:
         opened.history.require_series(name)
     opened = opened.complete(causes=True)
     history = opened.history
     site = Site(
         history,
-        choose(history, options["series"], since=options["since"], last=options["last"]),
-        limit=options["limit"],
-        base_url=options["base_url"] or "",
-        server_url=options["server_url"] or "",
+        choose(history, series, since=since, last=last),
+        limit=limit,
+        base_url=base_url or "",
+        server_url=server_url or "",
     )
     settings = replace(settings_from(os.environ), catalog=catalog)
     with console.progress() as bars:

@@ -60,7 +60,7 @@ def log_command(
         raise click.UsageError("--json of a package or hash has all entries: omit --tag, --since.")
     log = log_of(opened, subject, series, tag=tag, since=since, limit=limit)
     if oneline or console.prints_json() or console.prints_query():
-        print_answer(opened, log.question, log.short_lines())
+        print_answer(opened, log.document, log.variables, log.short_lines())
     else:
         console.print_paged(log.lines())
 
@@ -147,7 +147,7 @@ def recipes_command(
       name of the tag, or the last one before the time of the revision.
     """
     from server.terminal.catalogs import open_catalog
-    from server.terminal.documents import Question, print_answer
+    from server.terminal.documents import print_answer
     from server.terminal.printing.comparisons import recipes_text
     from snapshots.refs import title
 
@@ -160,9 +160,8 @@ def recipes_command(
     if location is not None and (commit is not None or (recipes and known is None)):
         import_recipes(opened.catalog, [revision], location, commit)
         known = opened.catalog.recipes.of(revision)
-    question = Question("Recipes", {"ref": revision.ref})
     found = f"{recipes_text(known)} of {known.repository}" if known else "its recipes are unknown"
-    print_answer(opened, question, [f"{title(revision)}: {found}"])
+    print_answer(opened, "Recipes", {"ref": revision.ref}, [f"{title(revision)}: {found}"])
 
 
 # -- blame
@@ -186,11 +185,11 @@ def blame_command(
     - limit: Print only the N newest rebuilds. By default all are printed.
     """
     from server.terminal.catalogs import open_catalog
-    from server.terminal.documents import Question, print_answer
+    from server.terminal.documents import print_answer
     from server.terminal.printing.histories import blame_lines
 
     parameters.require_package_or_hash(package)
     opened = open_catalog(catalog)
     series = opened.series_or_main(series)
-    question = Question("Blame", {"series": series, "package": package, "first": limit})
-    print_answer(opened, question, blame_lines(opened, package, series, limit))
+    variables = {"series": series, "package": package, "first": limit}
+    print_answer(opened, "Blame", variables, blame_lines(opened, package, series, limit))

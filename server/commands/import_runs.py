@@ -23,7 +23,7 @@ from snapshots.catalog import catalog, parallel_import, recipes_import
 from snapshots.catalog.publication import Publication
 from snapshots.catalog.runs import Run, RunResult
 from snapshots.contents import PackedSnapshot, Snapshot
-from snapshots.errors import CachelogError, InvalidArgument, NothingToPublish
+from snapshots.errors import CachelogError, InvalidArgument
 from snapshots.models import public_location
 from snapshots.refs import series
 from snapshots.sources.git import page_history
@@ -68,12 +68,11 @@ class ImportRun:
                     self._publish_locations()
                     self._import_recipes(self._publications)
                     notifier.notify(self._publications)
-            except NothingToPublish:
-                self._print_remarks()
-                raise
             except CachelogError:
                 if self._publications:
                     self._print(notifier)
+                else:
+                    self._print_remarks()
                 raise
             finally:
                 self._describe(run)
@@ -158,9 +157,7 @@ class ImportRun:
             cluster=options["cluster"] or None,
         )
         later = "what changed could not be stored now; it will be compared later"
-        for reason in filter(
-            None, dict.fromkeys(publication.not_stored for publication in published)
-        ):
+        for reason in dict.fromkeys(it.not_stored for it in published if it.not_stored):
             self._report.warn(f"{later}: {reason}")
         return published
 

@@ -18,7 +18,7 @@ def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
     - limit: List only the N newest.
     """
     from server.terminal.catalogs import OpenedCatalog
-    from server.terminal.documents import Question, print_answer
+    from server.terminal.documents import print_answer
     from server.terminal.printing.revisions import revision_lines
 
     opened = OpenedCatalog.at(catalog)
@@ -33,8 +33,8 @@ def revisions_command(tag: Tag, *, limit: Limit, catalog: str) -> None:
             "or with synthetic data by 'cachelog demo'."
         )
         return
-    question = Question("Revisions", {"tag": tag, "first": limit})
-    print_answer(opened, question, revision_lines(revisions, history))
+    variables = {"tag": tag, "first": limit}
+    print_answer(opened, "Revisions", variables, revision_lines(revisions, history))
 
 
 @parameters.catalog_command("packages", has_document=True)
@@ -50,7 +50,7 @@ def packages_command(
     - search: List only packages whose name contains this text; case is ignored.
     """
     from server.terminal.catalogs import open_catalog
-    from server.terminal.documents import Question, print_answer
+    from server.terminal.documents import print_answer
     from server.terminal.printing.revisions import package_lines, place_title
     from snapshots.frames.suggestions import require_names
 
@@ -66,7 +66,7 @@ def packages_command(
     variables = {"ref": revision.ref, "stacks": stacks, "search": search}
     total = f"{counted(len(packages) - 1, 'package')} in {place_title(revision, stack)}"
     lines = [*packages, *([] if ref else [total])]
-    print_answer(opened, Question("Packages", variables), lines)
+    print_answer(opened, "Packages", variables, lines)
 
 
 # -- find
@@ -94,7 +94,7 @@ def find_command(
     - limit: Print only the first N. By default all are printed.
     """
     from server.terminal.catalogs import open_side
-    from server.terminal.documents import Question, print_answer, side_name
+    from server.terminal.documents import print_answer, side_name
     from server.terminal.printing import revisions
     from snapshots.frames.suggestions import require_names
     from snapshots.spack.query import query_of
@@ -117,10 +117,9 @@ def find_command(
         return
     stacks = None if stack is None else [stack]
     variables = {"ref": side_name(revision), "query": query, "stacks": stacks, "first": limit}
-    question = Question("Find", variables, (revision,))
     shown = f"{len(specs):,} of " if len(specs) < len(rows) else ""
     total = f"{shown}{counted(len(rows), 'spec')} in {where}"
-    print_answer(opened, question, [*revisions.spec_list_lines(specs), total])
+    print_answer(opened, "Find", variables, [*revisions.spec_list_lines(specs), total])
 
 
 # -- show

@@ -140,10 +140,10 @@ def vacuum_command(
     from snapshots.catalog.catalog import Catalog
     from snapshots.catalog.vacuum import vacuum
 
-    grace = timedelta(hours=older_than)
     with console.progress() as bars:
+        grace = timedelta(hours=older_than)
         done = vacuum(Catalog(catalog), older_than=grace, dry_run=dry_run, progress=bars)
-    console.print_result(done, vacuumed_lines(done, grace, dry_run=dry_run))
+    console.print_result(done, vacuumed_lines(done, older_than, dry_run=dry_run))
 
 
 # -- verify

@@ -9,6 +9,7 @@ from functools import cache, partial
 from typing import Self
 
 import msgspec
+from msgspec.structs import replace
 
 from server.settings import settings_from
 from server.terminal.console import note, progress
@@ -34,11 +35,15 @@ _FEW_PAIRS = 16
 
 
 class OpenedCatalog(msgspec.Struct, frozen=True):
-    """A catalog, its history, and the library that answers queries about its revisions."""
+    """A catalog, its history, and the library that answers queries about its revisions.
+
+    ``sides`` are the revisions and other sides that were opened by name.
+    """
 
     catalog: Catalog
     history: History
     library: Library
+    sides: tuple[SideInfo, ...] = ()
 
     @classmethod
     def at(cls, location: str) -> Self:
@@ -133,7 +138,7 @@ class OpenedCatalog(msgspec.Struct, frozen=True):
 def open_catalog(location: str) -> OpenedCatalog:
     """Open a catalog. Raises NoCatalog, or EmptyCatalog if it has no revision."""
     opened = OpenedCatalog.at(location)
-    return msgspec.structs.replace(opened, history=opened.catalog.require_history())
+    return replace(opened, history=opened.catalog.require_history())
 
 
 def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalog, list[SideInfo]]:
@@ -153,7 +158,7 @@ def open_sides(location: str, texts: Sequence[str] | None) -> tuple[OpenedCatalo
     for words in map(parse_side, texts):
         if not words.is_path:
             _note_others(load_history(), words.text)
-    return msgspec.structs.replace(opened, history=catalog.history), sides
+    return replace(opened, history=catalog.history, sides=tuple(sides)), sides
 
 
 def open_side(location: str, text: str | None) -> tuple[OpenedCatalog, SideInfo]:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
 import orjson
 
 from server.documents import document
@@ -20,14 +19,6 @@ _SIZES = re.compile(r"\$(\w+): Int(!?) = ")
 _MANY = (1 << 31) - 1
 
 
-class Question(msgspec.Struct, frozen=True):
-    """A document, its variables, and the sides that they name by ``side_name``."""
-
-    name: str
-    variables: Mapping[str, Any]
-    sides: tuple[SideInfo, ...] = ()
-
-
 class DocumentError(CachelogError):
     """An error of a document, with its message."""
 
@@ -37,23 +28,24 @@ def side_name(side: SideInfo) -> str:
     return side.ref or side.name
 
 
-def print_answer(opened: OpenedCatalog, question: Question, lines: Iterable[str]) -> None:
-    """Print the lines; or with ``--json`` the answer, with ``--print-query`` the question."""
-    if not (console.prints_query() or console.prints_json()):
-        console.print_paged(lines)
-        return
+def print_answer(
+    opened: OpenedCatalog, name: str, variables: Mapping[str, Any], lines: Iterable[str]
+) -> None:
+    """Print the lines; or with ``--json`` a document's answer, with ``--print-query`` its text."""
     if console.prints_query():
-        variables = orjson.dumps(_without_none(plain(question.variables))).decode()
-        console.print_paged([*document(question.name).splitlines(), f"# variables: {variables}"])
+        written = orjson.dumps(_without_none(plain(variables))).decode()
+        console.print_paged([*document(name).splitlines(), f"# variables: {written}"])
+    elif console.prints_json():
+        console.print_json(answer(opened, name, variables))
     else:
-        console.print_json(answer(opened, question))
+        console.print_paged(lines)
 
 
-def answer(opened: OpenedCatalog, question: Question) -> Any:
+def answer(opened: OpenedCatalog, name: str, variables: Mapping[str, Any]) -> Any:
     """Return the data of a document, whose lists are whole unless it limits them.
 
-    Raises DocumentError for the first error if nothing is left of the data. Errors of parts of it
-    are printed to standard error.
+    The variables name the sides that were opened by ``side_name``. Raises DocumentError for the
+    first error if nothing is left of the data. Errors of parts of it are printed to standard error.
     """
     # It takes a second of processor time to import the API.
     from schema.api import API
@@ -71,15 +63,15 @@ def answer(opened: OpenedCatalog, question: Question) -> Any:
     )
     sides = {
         side_name(side): FileSide.of(side) if isinstance(side, FileInfo) else side
-        for side in question.sides
+        for side in opened.sides
         if not is_revision(side)
     }
     context = Context(opened.catalog, opened.library, budget=Budget(limits), sides=sides)
-    text = document(question.name)
-    sizes = {name: _MANY if needed else None for name, needed in _SIZES.findall(text)}
-    variables = sizes | plain(question.variables)
+    text = document(name)
+    sizes = {size: _MANY if needed else None for size, needed in _SIZES.findall(text)}
+    values = sizes | plain(variables)
     with whole_lists():
-        result = API(limits).execute(text, variables, context=context, cost=NOTHING)
+        result = API(limits).execute(text, values, context=context, cost=NOTHING)
     is_empty = not any((result.data or {}).values())
     for message in dict.fromkeys(error["message"] for error in result.errors):
         if is_empty:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, open_catalog, open_sides
-from server.terminal.documents import Question, print_answer, side_name
+from server.terminal.documents import print_answer, side_name
 from server.terminal.printing import text
 from server.terminal.printing.text import SIGNS, TableColumn, number, table
 from snapshots.catalog.library import Library
@@ -85,12 +85,10 @@ def compare(
     return opened, compared
 
 
-def question_of(comparison: CatalogComparison, name: str, **variables: Any) -> Question:
-    """Return the document of a name about a comparison, with further variables."""
-    only = comparison.only or ComparisonFilter()
-    sides = comparison.base, comparison.head
-    named = dict(zip(("base", "head"), map(side_name, sides), strict=True))
-    return Question(name, named | msgspec.structs.asdict(only) | variables, sides)
+def variables_of(comparison: CatalogComparison, **more: Any) -> dict[str, Any]:
+    """Return the variables of a document about a comparison."""
+    scope = msgspec.structs.asdict(comparison.only or ComparisonFilter())
+    return {"base": side_name(comparison.base), "head": side_name(comparison.head)} | scope | more
 
 
 def changes_of_hash(comparison: CatalogComparison, prefix: str) -> SpecChanges:
@@ -470,7 +468,7 @@ def print_specs(location: str, base: str, head: str) -> bool:
 
     hashes = dict(zip(("base", "head"), pair.hashes, strict=True))
     refs = dict(zip(("baseRef", "headRef"), map(side_name, infos), strict=True))
-    print_answer(opened, Question("SpecPair", hashes | refs, infos), lines())
+    print_answer(opened, "SpecPair", hashes | refs, lines())
     return pair.hashes[0] != pair.hashes[1]
 
 

@@ -5,13 +5,13 @@ from datetime import datetime
 from heapq import nlargest
 from itertools import islice
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
-from server.terminal.documents import Question, print_answer
+from server.terminal.documents import print_answer
 from server.terminal.printing import text
 from server.terminal.printing.comparisons import PAIRED, CatalogComparison, commit_lines
 from server.terminal.printing.text import SIGNS, TableColumn, number, table
@@ -56,7 +56,8 @@ class Log(msgspec.Struct, frozen=True):
     Entries are created as they are read.
     """
 
-    question: Question
+    document: str
+    variables: Mapping[str, Any]
     title: Sequence[str]
     entries: Iterator[LogEntry]
 
@@ -98,8 +99,8 @@ def log_of(
         past = opened.hash_history(subject)
         spans = [span for span in past.spans if series in (None, span.series)]
         events = [event for event in _events(spans) if is_shown(event.revision)]
-        question = Question("HashLog", {"hash": past.hash})
-        return Log(question, _hash_title(opened, past, spans), iter(events[:limit]))
+        lines = _hash_title(opened, past, spans)
+        return Log("HashLog", {"hash": past.hash}, lines, iter(events[:limit]))
     series = opened.series_or_main(series)
     if subject is None:
         opened = opened.complete(series)
@@ -108,13 +109,14 @@ def log_of(
         variables = {"series": series, "tag": tag, "since": since, "first": limit}
         heading = f"{text.name(series)}: {counted(len(points), 'revision')}, newest first"
         entries = _entries(opened, series, shown[:limit])
-        return Log(Question("Log", variables), [heading], entries)
+        return Log("Log", variables, [heading], entries)
     timeline = opened.package_timeline(subject, series)
     revisions = counted(len(opened.history.of_series(series)), "revision")
     heading = f"{len(timeline.entries):,} of {revisions} changed it"
     changes = [entry for entry in timeline.entries if is_shown(entry.head)]
     return Log(
-        Question("PackageLog", {"series": series, "package": subject, "first": limit}),
+        "PackageLog",
+        {"series": series, "package": subject, "first": limit},
         [
             f"{text.name(subject)} in {series}: {heading}",
             f"first seen in {title(timeline.first_seen)}",
@@ -151,13 +153,11 @@ def _package_lines(packages: Sequence[PackageCounts]) -> Iterator[str]:
             TableColumn("specs", 0, counts_text),
         ]
         yield ""
-        yield from list(table(nlargest(MAX_CHANGED, packages, _weight), columns))[1:]
+        yield from list(
+            table(nlargest(MAX_CHANGED, packages, lambda it: sum(_by_kind(it))), columns)
+        )[1:]
     if (more := len(packages) - MAX_CHANGED) > 0:
         yield f"{_INDENT}and {counted(more, 'more package')}"
-
-
-def _weight(package: PackageCounts) -> int:
-    return package.specs_added + package.specs_removed + package.specs_changed
 
 
 # -- a package
@@ -301,7 +301,7 @@ def print_causes(
             yield f"and {more:,} more"
 
     variables = {"series": series, "since": since, "until": until, "by": by, "first": limit}
-    print_answer(opened, Question("Causes", variables), lines())
+    print_answer(opened, "Causes", variables, lines())
 
 
 def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:

@@ -2,18 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from operator import attrgetter
 
 from server.terminal.printing.revisions import revision_lines
-from server.terminal.printing.text import (
-    REVISION,
-    TableColumn,
-    name,
-    number,
-    quiet,
-    removed,
-    table,
-)
+from server.terminal.printing.text import TableColumn, name, number, quiet, removed, table
 from snapshots.catalog.copies import Copied
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
@@ -56,7 +48,9 @@ def pruned_lines(
     """Yield how many revisions of each series are kept; for a dry run, first every revision."""
     if dry_run:
         reasons = TableColumn("kept by", 1, lambda it: ", ".join(it.kept_by) or "none: removed")
-        yield from table(choices, [REVISION, reasons])
+        yield from table(
+            choices, [TableColumn("revision", 0, attrgetter("revision.ref"), name), reasons]
+        )
     total, kept = Counter[str](), Counter[str]()
     for choice in choices:
         total[series(choice.revision.tag)] += 1
@@ -76,7 +70,7 @@ def _summary(removal: Removal, *, dry_run: bool) -> str:
     return f"{done}; 'cachelog vacuum' deletes {contents}, {size(removal.num_bytes)}"
 
 
-def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[str]:
+def vacuumed_lines(done: Vacuumed, hours: int, *, dry_run: bool) -> list[str]:
     """Return one line per kind of change."""
     would = "would be " * dry_run
     lines = [
@@ -85,10 +79,8 @@ def vacuumed_lines(done: Vacuumed, grace: timedelta, *, dry_run: bool) -> list[s
         if files
     ]
     if done.struck_off:
-        hours = grace // timedelta(hours=1)
-        after = counted(hours, "hour") if hours % 24 else counted(hours // 24, "day")
         unlisted = f"{counted(len(done.struck_off), 'unused content')} {would}unlisted"
-        lines.append(f"{unlisted}; a vacuum after {after} deletes the files")
+        lines.append(f"{unlisted}; a vacuum after {counted(hours, 'hour')} deletes the files")
     if done.num_pairs or done.num_rows:
         pairs = f"{counted(done.num_pairs, 'pair')} of former neighbours"
         lines.append(f"{pairs} and {counted(done.num_rows, 'row')} of such {would}forgotten")

@@ -7,7 +7,7 @@ import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import print_result
-from server.terminal.documents import Question, print_answer, side_name
+from server.terminal.documents import print_answer, side_name
 from server.terminal.printing import text
 from server.terminal.printing.revisions import place_title, what_became
 from server.terminal.printing.text import TableColumn, number, table
@@ -94,7 +94,7 @@ def print_holes(opened: OpenedCatalog, side: SideInfo, limit: int | None) -> Non
             yield text.quiet(f"and {counted(more, 'hole')} more")
 
     variables = {"ref": side_name(side), "first": limit}
-    print_answer(opened, Question("Holes", variables, (side,)), lines())
+    print_answer(opened, "Holes", variables, lines())
 
 
 # -- twins
@@ -133,7 +133,7 @@ def print_twins(
             yield text.quiet(f"and {counted(more, 'group')} more")
 
     variables = {"ref": side_name(side), "stack": stack, "package": package, "first": limit}
-    print_answer(opened, Question("Twins", variables, (side,)), lines())
+    print_answer(opened, "Twins", variables, lines())
 
 
 def _twin_cause_lines(twins: Twins, counts: Sequence[CauseCount]) -> Iterator[str]:

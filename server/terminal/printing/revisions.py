@@ -11,7 +11,7 @@ import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog, open_side
 from server.terminal.console import note
-from server.terminal.documents import Question, print_answer, side_name, spec_inputs
+from server.terminal.documents import print_answer, side_name, spec_inputs
 from server.terminal.printing import histories, text
 from server.terminal.printing.comparisons import field_text, pair_text
 from server.terminal.printing.text import TableColumn, labelled, number, table
@@ -62,12 +62,12 @@ _REF_AND_SUBJECT = 2
 def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Iterator[str]:
     """Yield a table with one line per revision. Narrow terminals show fewer columns."""
     columns = [
-        text.REVISION,
-        _last_seen_column(history),
+        TableColumn("revision", 0, attrgetter("ref"), text.name),
+        TableColumn("last seen", 7, lambda row: minute(history.confirmed_at(row))),
         number("packages", 5, attrgetter("num_packages")),
         number("specs", 3, attrgetter("num_specs")),
         number("stacks", 6, attrgetter("known_stacks")),
-        TableColumn("source", 4, lambda row: _source(row)),
+        TableColumn("source", 4, _source),
         TableColumn("hashes", 9, proof_text),
         TableColumn("read from", 8, attrgetter("source.location"), text.quiet),
     ]
@@ -76,10 +76,6 @@ def revision_lines(revisions: Sequence[RevisionInfo], history: History) -> Itera
 
 def _source(revision: RevisionInfo) -> str:
     return f"{revision.source.kind}{' (synthetic)' if revision.source.synthetic else ''}"
-
-
-def _last_seen_column(history: History) -> TableColumn:
-    return TableColumn("last seen", 7, lambda row: minute(history.confirmed_at(row)))
 
 
 def place_title(revision: SideInfo, stack: str | None) -> str:
@@ -266,7 +262,7 @@ def _print_revision(opened: OpenedCatalog, revision: RevisionInfo) -> None:
         if stacks := stack_lines(frame):
             yield from ("", *stacks)
 
-    print_answer(opened, Question("Revision", {"ref": revision.ref}), lines())
+    print_answer(opened, "Revision", {"ref": revision.ref}, lines())
 
 
 def _neighbour(
@@ -350,7 +346,7 @@ def _print_package(
         yield from ("", *spec_list_lines(map(frame.spec, range(rows.start, rows.stop))))
 
     variables = {"ref": revision.ref, "package": timeline.name, "series": timeline.series}
-    print_answer(opened, Question("Package", variables), lines())
+    print_answer(opened, "Package", variables, lines())
 
 
 def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, word: str) -> None:
@@ -380,8 +376,8 @@ def _print_spec(opened: OpenedCatalog, revision: RevisionInfo | None, word: str)
         if newest.gone_in is not None and newest.reason_gone is SpecChangeReason.REPLACED:
             yield from _counterpart_lines(opened, past.hash, newest.gone_in)
 
-    question = Question("Spec", {"ref": revision and revision.ref, "hash": past.hash})
-    print_answer(opened, question, lines())
+    variables = {"ref": revision and revision.ref, "hash": past.hash}
+    print_answer(opened, "Spec", variables, lines())
 
 
 def _hash_in(opened: OpenedCatalog, revision: RevisionInfo, word: str) -> str:
@@ -491,7 +487,7 @@ def print_check(location: str, locked: LockFile, ref: str | None) -> Lookup:
         yield from _missing_lines(opened, revision, lookup)
 
     variables = {"ref": side_name(revision), "specs": spec_inputs(locked.specs)}
-    print_answer(opened, Question("Check", variables, (revision,)), lines())
+    print_answer(opened, "Check", variables, lines())
     return lookup
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.frames.dependencies import DependencyType
-from snapshots.models import RevisionInfo, Source, Spec
+from snapshots.models import Source, Spec
 from snapshots.spack.names import ROOT_STACK, natural_key
 from snapshots.texts import short_hash
 
@@ -56,15 +56,6 @@ class TableColumn(msgspec.Struct, frozen=True):
 def number(head: str, rank: int, cell: Callable[[Any], str | int | None]) -> TableColumn:
     """Return a column of numbers, which are right-aligned."""
     return TableColumn(head, rank, cell, is_number=True)
-
-
-REVISION = TableColumn("revision", 0, lambda row: _revision(row).ref, name)
-
-
-def _revision(row: Any) -> RevisionInfo:
-    """Return the row itself, or its revision if it has one."""
-    revision: RevisionInfo = getattr(row, "revision", row)
-    return revision
 
 
 def _cell_text(value: str | int | None) -> str:

@@ -1,7 +1,6 @@
 """Verdicts of rules: as lines of text, and in formats of CI systems."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cache, partial
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -56,31 +55,13 @@ def report_of(
 ) -> GateReport:
     """Judge the comparison of two sides, or one side, by the rules of a file.
 
-    Raises RulesError for a rule that cannot be judged.
+    Raises RulesError, with the file and line of the rule, for one that cannot be judged.
     """
-    with _placed(rules):
+    try:
         return GateReport(rules, base, head, judge(rule_set, context))
-
-
-def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
-    """Return a function that refuses revisions that break an error-level rule of a file.
-
-    The file is read immediately; raises what ``read_rules`` raises. Broken rules are printed to
-    standard error. ``names`` returns the packages of the catalog.
-    """
-    rule_set = read_rules(rules)
-
-    def approve(planned: Planned) -> None:
-        is_refused = False
-        with _placed(rules):
-            for report in _planned_reports(rules, rule_set, planned, names):
-                if any(not result.passed for result in report.verdict.results):
-                    note(click.unstyle("\n".join(verdict_lines(report))))
-                is_refused |= not report.verdict.passed
-        if is_refused:
-            raise RefusedByRules(rules)
-
-    return approve
+    except RuleUnusable as error:
+        reason = f"rule {error.rule!r}: {error.reason}"
+        raise RulesError([SourceError(rules, reason, line=error.line, key=error.key)]) from None
 
 
 def _context(library: Library, base: SideInfo | None, head: SideInfo) -> RuleContext:
@@ -91,50 +72,44 @@ def _context(library: Library, base: SideInfo | None, head: SideInfo) -> RuleCon
     return SideComparison(base, head, library).rule_context(library.package_names)
 
 
-def _planned_reports(
-    rules: str,
-    rule_set: Sequence[Rule],
-    planned: Planned,
-    names: Callable[[], Collection[str]],
-) -> Iterator[GateReport]:
-    """Judge each revision that is about to be published by its changes within its series.
+def gatekeeper(rules: str, names: Callable[[], Collection[str]]) -> Approve:
+    """Return a function that refuses revisions that break an error-level rule of a file.
 
-    The first revision of a series is judged by the rules that need no base.
+    Each is judged by its changes within its series, the first one by the rules that need no base.
+    The file is read immediately; raises what ``read_rules`` raises. Broken rules are printed to
+    standard error. ``names`` returns the packages of the catalog.
     """
-    previous: dict[str, Side] = {}
+    rule_set = read_rules(rules)
 
-    def side(digest: str) -> Side:
-        return previous.get(digest) or planned.load(digest)
+    def approve(planned: Planned) -> None:
+        previous: dict[str, Side] = {}
+        is_refused = False
+        for base, head in planned.neighbours():
+            digests = [it.digest for it in (base, head) if it is not None]
+            sides = [previous.get(digest) or planned.load(digest) for digest in digests]
+            previous = dict(zip(digests, sides, strict=True))
+            own = [rule for rule in rule_set if base is not None or not rule.needs_base]
+            report = report_of(rules, own, base, head, _context_of_sides(sides, names))
+            if any(not result.passed for result in report.verdict.results):
+                note(click.unstyle("\n".join(verdict_lines(report))))
+            is_refused |= not report.verdict.passed
+        if is_refused:
+            raise RefusedByRules(rules)
 
-    for base, head in planned.neighbours():
-        sides = [side(one.digest) for one in (base, head) if one is not None]
-        previous = {one.frame.digest: one for one in sides}
-        own = rule_set if base is not None else [one for one in rule_set if not one.needs_base]
-        yield GateReport(rules, base, head, judge(own, _context_of_sides(sides, names)))
+    return approve
 
 
 def _context_of_sides(sides: Sequence[Side], names: Callable[[], Collection[str]]) -> RuleContext:
-    after = sides[-1]
-    if len(sides) == 1:
-        return RuleContext(None, _of_side(after), names)
-    comparison = Comparison(sides[0].frame, after.frame)
-    why = cache(partial(explain, comparison, sides[0].graph, after.graph))
-    return RuleContext(_of_side(sides[0]), _of_side(after), names, comparison, why)
+    *before, after = map(_of_side, sides)
+    if not before:
+        return RuleContext(None, after, names)
+    comparison = Comparison(sides[0].frame, sides[1].frame)
+    why = cache(partial(explain, comparison, sides[0].graph, sides[1].graph))
+    return RuleContext(before[0], after, names, comparison, why)
 
 
 def _of_side(side: Side) -> Searched:
     return Searched(side.frame, lambda: side.graph)
-
-
-@contextmanager
-def _placed(rules: str) -> Iterator[None]:
-    """Add the file and line of a rule to the error that it cannot be judged."""
-    try:
-        yield
-    except RuleUnusable as error:
-        reason = f"rule {error.rule!r}: {error.reason}"
-        place = SourceError(rules, reason, line=error.line, key=error.key)
-        raise RulesError([place]) from None
 
 
 _STYLES: dict[str, Style] = {
