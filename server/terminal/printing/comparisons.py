@@ -1,7 +1,7 @@
 """Changes between two sides or two specs, their causes, and the commits that explain these."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, starmap
 from operator import attrgetter
 from typing import Any
@@ -346,16 +346,21 @@ def cause_lines(comparison: CatalogComparison, *, all_commits: bool = False) -> 
     yield f"{total} replaced another: {parts}"
     causes = comparison.explanation.causes
     rows = list(comparison.causes_in_scope.values())
-    columns = [
-        number("specs", 0, attrgetter("num_specs")),
-        number("reached", 1, attrgetter("num_involved")),
-        TableColumn("cause", 0, lambda row: _cause_and_others(causes, row.number), text.name),
-    ]
-    lines = list(table(rows, columns)) if rows else []
+    columns = cause_columns(lambda row: _cause_and_others(causes, row.number))
+    lines = list(table(rows, columns))
     yield from lines[:1]
     for row, line in zip(rows, lines[1:], strict=True):
         yield line
         yield from commit_lines(recipes, row.number, _INDENT, is_whole=all_commits)
+
+
+def cause_columns(cause: Callable[[Any], str], head: str = "cause") -> list[TableColumn]:
+    """Return the columns of a table of causes, of which ``cause`` returns the text."""
+    return [
+        number("specs", 0, attrgetter("num_specs")),
+        number("reached", 2, attrgetter("num_involved")),
+        TableColumn(head, 0, cause, text.name),
+    ]
 
 
 def _cause_and_others(causes: Causes, number: int) -> str:

@@ -13,7 +13,12 @@ import numpy as np
 from server.terminal.catalogs import OpenedCatalog
 from server.terminal.documents import print_answer
 from server.terminal.printing import text
-from server.terminal.printing.comparisons import PAIRED, CatalogComparison, commit_lines
+from server.terminal.printing.comparisons import (
+    PAIRED,
+    CatalogComparison,
+    cause_columns,
+    commit_lines,
+)
 from server.terminal.printing.text import SIGNS, TableColumn, number, table
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.reasons import SpecChangeReason
@@ -275,17 +280,9 @@ def print_causes(
     series_causes = opened.library.history_queries.causes(opened.history, series)
     causes = series_causes.summed(by, since, until, opened.library.recipes.between)
     revisions = series_causes.revisions(since, until)  # oldest first
-    columns = [
-        number("specs", 0, attrgetter("num_specs")),
-        number("reached", 2, attrgetter("num_involved")),
-        number("revisions", 1, attrgetter("num_revisions")),
-        TableColumn(
-            ", ".join(key.value for key in by) or "causes",
-            0,
-            lambda cause: _cause_label(cause, by),
-            text.name,
-        ),
-    ]
+    head = ", ".join(key.value for key in by)
+    columns = cause_columns(lambda cause: _cause_label(cause, by), head)
+    columns.insert(2, number("revisions", 1, attrgetter("num_revisions")))
 
     def lines() -> Iterator[str]:
         days = sorted({day(revision.taken_at) for revision in revisions})
@@ -295,8 +292,7 @@ def print_causes(
             what = "No commit of the recipes" if SeriesCauseKey.COMMIT in by else "Nothing"
             yield f"{what} is known to have caused a replacement."
         shown = causes[:limit]
-        if shown:
-            yield from table(shown, columns)
+        yield from table(shown, columns)
         if more := len(causes) - len(shown):
             yield f"and {more:,} more"
 
@@ -311,7 +307,7 @@ def _cause_label(cause: SeriesCause, by: Sequence[SeriesCauseKey]) -> str:
         SeriesCauseKey.KIND: cause.kind.value.replace("_", " ") if cause.kind else "",
         SeriesCauseKey.COMMIT: f"{short_digest(commit.oid)} {commit.subject}" if commit else "",
     }
-    return ", ".join(parts[key] for key in by) or "all causes"
+    return ", ".join(parts[key] for key in by)
 
 
 # -- the commits of a spec or a package, through time

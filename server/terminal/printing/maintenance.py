@@ -20,8 +20,6 @@ from snapshots.refs import series
 from snapshots.sources.buildcache.reader import CacheDifference
 from snapshots.texts import counted, minute, size
 
-_MAX_CELLS = 10
-
 # -- imports
 
 

@@ -9,11 +9,11 @@ from server.terminal.catalogs import OpenedCatalog
 from server.terminal.console import print_result
 from server.terminal.documents import print_answer, side_name
 from server.terminal.printing import text
+from server.terminal.printing.comparisons import cause_columns
 from server.terminal.printing.revisions import place_title, what_became
 from server.terminal.printing.text import TableColumn, number, table
 from snapshots.arrays import Mask
 from snapshots.changes import impact
-from snapshots.changes.causes import CauseCount
 from snapshots.changes.holes import Holes
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import TwinGroup, Twins
@@ -88,8 +88,7 @@ def print_holes(opened: OpenedCatalog, side: SideInfo, limit: int | None) -> Non
             TableColumn("hash", 1, lambda it: short_hash(it.hash), text.digest),
             TableColumn("history", 2, lambda it: fates.get(it.hash, "never seen")),
         ]
-        if shown:
-            yield from table(shown, columns)
+        yield from table(shown, columns)
         if more := len(holes) - len(shown):
             yield text.quiet(f"and {counted(more, 'hole')} more")
 
@@ -124,8 +123,12 @@ def print_twins(
         again = f"{len(twins.others):,} of {counted(int(mask.sum()), 'spec')}"
         yield f"{again} are duplicate builds{'' if total is None else f': {size(total)}'}"
         yield from _unknown_lines(specs)
-        counts = twins.explanation.causes.counted()
-        yield from _twin_cause_lines(twins, counts)
+        causes = twins.explanation.causes
+        counts = causes.counted()
+        main = [count for count in counts if count.num_specs]
+        yield from table(main, cause_columns(lambda it: twins_title(causes.name_of(it.number))))
+        if others := len(counts) - len(main):
+            yield text.quiet(f"not listed, as no spec's main cause: {counted(others, 'cause')}")
         groups = twins[: _MAX_GROUPS if limit is None else limit]
         for group, saved in zip(groups, twins.saved(groups), strict=True):
             yield from _group_lines(twins, group, len(saved))
@@ -134,20 +137,6 @@ def print_twins(
 
     variables = {"ref": side_name(side), "stack": stack, "package": package, "first": limit}
     print_answer(opened, "Twins", variables, lines())
-
-
-def _twin_cause_lines(twins: Twins, counts: Sequence[CauseCount]) -> Iterator[str]:
-    name_of = twins.explanation.causes.name_of
-    main = [count for count in counts if count.num_specs]
-    columns = [
-        number("specs", 0, attrgetter("num_specs")),
-        number("reached", 1, attrgetter("num_involved")),
-        TableColumn("cause", 0, lambda it: twins_title(name_of(it.number)), text.name),
-    ]
-    if main:
-        yield from table(main, columns)
-    if others := len(counts) - len(main):
-        yield text.quiet(f"not listed, as no spec's main cause: {counted(others, 'cause')}")
 
 
 def _group_lines(twins: Twins, group: TwinGroup, num_saved: int) -> Iterator[str]:
@@ -196,7 +185,6 @@ def print_impact(
                 number("specs", 0, attrgetter("num_specs")),
                 TableColumn(head, 0, lambda part: shortened(part.name, 60), text.name),
             ]
-            if parts:
-                yield from table(parts, columns)
+            yield from table(parts or (), columns)
 
     print_result(counts, lines())

@@ -144,7 +144,7 @@ def package_lines(frame: Frame, stack: str | None, search: str | None) -> list[s
             row["versions"] = frame.version.present(specs)[::-1]
             row["stacks"] = sum(one != ROOT_STACK for one in stacks) if stacks else None
             rows.append(row)
-    return list(table(rows, _part_columns("package"))) if rows else []
+    return list(table(rows, _part_columns("package")))
 
 
 def stack_lines(frame: Frame) -> list[str]:
@@ -155,7 +155,7 @@ def stack_lines(frame: Frame) -> list[str]:
         row = {"name": name, "specs": int(mask.sum()), "size": frame.size.total(rows_where(mask))}
         rows.append(row | {"packages": int(frame.packages_having(mask).sum())})
     rows = [row for row in rows if row["specs"]]
-    return list(table(rows, _part_columns("stack"))) if rows else []
+    return list(table(rows, _part_columns("stack")))
 
 
 def in_natural_order(frame: Frame, mask: Mask) -> list[int]:

@@ -65,10 +65,12 @@ def _cell_text(value: str | int | None) -> str:
 
 
 def table(rows: Sequence[Any], columns: Sequence[TableColumn]) -> Iterator[str]:
-    """Yield the lines of a table.
+    """Yield the lines of a table, none without rows.
 
     At a terminal, columns are omitted until the others fit. Those of rank 0 are always shown.
     """
+    if not rows:
+        return
     shown = [(column, column.texts(rows)) for column in columns]
     limit = get_terminal_size().columns if sys.stdout.isatty() else None
     while limit is not None and _width_of(shown) > limit and any(c.rank for c, _ in shown):
