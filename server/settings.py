@@ -1,6 +1,5 @@
 """Settings, and their environment variables."""
 
-import os
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -13,7 +12,7 @@ from msgspec import Meta
 from schema.limits import Limits
 from snapshots.catalog.library import COMPARISON_BYTES, FRAME_BYTES
 from snapshots.errors import InvalidArgument
-from snapshots.sources.settings import Login, ReadSettings, S3Access
+from snapshots.sources.settings import Login, ReadSettings
 from snapshots.texts import http_url
 
 PREFIX = "CACHELOG_"
@@ -122,7 +121,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Limits(max_cost=self.max_cost)
 
     def reading(self) -> ReadSettings:
-        """Return the settings of an import, including the variables of AWS.
+        """Return the settings of an import.
 
         Raises InvalidArgument for a malformed prefix, an incomplete login, and a cache folder in
         the home of a user without one.
@@ -137,7 +136,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             cache_dir=self._cache_folder(),
             cache_bytes=self.cache_bytes,
             s3_prefixes=prefixes,
-            s3=S3Access.of(os.environ),
             oci_login=self._oci_login(),
         )
 

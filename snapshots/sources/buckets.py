@@ -19,7 +19,7 @@ import msgspec
 from snapshots.errors import SourceError
 from snapshots.program import importer_name
 from snapshots.sources.inputs import AccessDenied, Missing
-from snapshots.sources.settings import ReadSettings, S3Access
+from snapshots.sources.settings import ReadSettings
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
@@ -30,11 +30,14 @@ PUBLIC_BUCKETS: Mapping[str, str] = {"spack-binaries": "https://binaries.spack.i
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]")
 _KEY = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _CREDENTIALS = {
+    "s3": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
     "gs": ("GOOGLE_SERVICE_ACCOUNT", "GOOGLE_APPLICATION_CREDENTIALS"),
     "az": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS", "AZURE_CLIENT", "AZURE_FEDERATED"),
 }
-"""The beginnings of variables with credentials of other stores than S3."""
+"""The beginnings of variables with credentials, by scheme; obstore reads these variables."""
 
+_ENDPOINT = "AWS_ENDPOINT_URL"
+_YES = ("true", "1", "yes", "on")
 _PIECE = 1 << 20
 _LISTED_AT_ONCE = 1_000
 
@@ -57,14 +60,14 @@ def resolved(location: str, settings: ReadSettings) -> str:
         return location
     prefix = {**PUBLIC_BUCKETS, **settings.s3_prefixes}.get(bucket)
     if prefix is None:
-        _check(settings.s3, location)
+        _check_s3(location)
         return location
     if not prefix.startswith(("http://", "https://")):
         raise SourceError(location, f"its bucket's prefix, {prefix}, is not an http(s) URL")
     return f"{prefix.rstrip('/')}{slash}{key}"
 
 
-def public_url(location: str, settings: ReadSettings) -> str:
+def public_url(location: str) -> str:
     """Return the http(s) URL of an object that is read without credentials. Raises SourceError."""
     scheme, _, path = location.partition("://")
     bucket, _, key = path.partition("/")
@@ -73,32 +76,43 @@ def public_url(location: str, settings: ReadSettings) -> str:
         return f"https://storage.googleapis.com/{path}"
     if scheme == "az":
         raise SourceError(location, "is in Azure, and can only be read if you name it yourself")
-    region = f".{settings.s3.region}" if settings.s3.region else ""
-    return f"{settings.s3.endpoint or f'https://s3{region}.amazonaws.com'}/{path}"
+    region = _region()
+    default = f"https://s3.{region}.amazonaws.com" if region else "https://s3.amazonaws.com"
+    return f"{s3_endpoint() or default}/{path}"
 
 
-def _check(access: S3Access, location: str) -> None:
-    """Raise SourceError for unusable settings, without revealing secrets."""
-    credentials = {
-        "AWS_ACCESS_KEY_ID": access.key_id,
-        "AWS_SECRET_ACCESS_KEY": access.secret,
-        "AWS_SESSION_TOKEN": access.token,
-    }
-    for name, text in credentials.items():
-        if not (text.isascii() and text.isprintable()):  # an HTTP library would quote the secret
+def s3_endpoint() -> str:
+    """Return the URL of a service other than Amazon's; empty for Amazon's."""
+    return os.environ.get(_ENDPOINT, "").rstrip("/")
+
+
+def _region() -> str:
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
+
+
+def _allows_http() -> bool:
+    return os.environ.get("AWS_ALLOW_HTTP", "").lower() in _YES
+
+
+def _is_signed(scheme: str) -> bool:
+    """Return whether the environment has credentials, or some of them."""
+    return any(name.startswith(_CREDENTIALS[scheme]) and text for name, text in os.environ.items())
+
+
+def _check_s3(location: str) -> None:
+    """Raise SourceError for variables with which obstore would crash, without revealing secrets."""
+    for name in (*_CREDENTIALS["s3"], "AWS_SESSION_TOKEN"):
+        text = os.environ.get(name, "")
+        if not (text.isascii() and text.isprintable()):
             reason = f"{name} contains a character that no credentials have; is there a line break?"
             raise SourceError(location, reason)
-    if "@" in urlsplit(access.endpoint).netloc:
-        raise SourceError(location, f"AWS_ENDPOINT_URL contains a login; set {_KEY} instead")
-    if bool(access.key_id) != bool(access.secret):
-        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-        present, absent = names if access.key_id else names[::-1]
-        raise SourceError(location, f"{present} is set, and {absent} is not; set both or none")
-    if access.endpoint.startswith("http://") and not access.allows_http:
-        reason = f"AWS_ENDPOINT_URL, {access.endpoint}, is http://; AWS_ALLOW_HTTP=true allows it"
-        raise SourceError(location, reason)
-    if access.endpoint and not access.endpoint.startswith(("http://", "https://")):
-        raise SourceError(location, f"AWS_ENDPOINT_URL, {access.endpoint}, is not an http(s) URL")
+    endpoint = s3_endpoint()
+    if "@" in urlsplit(endpoint).netloc:
+        raise SourceError(location, f"{_ENDPOINT} contains a login; set {_KEY} instead")
+    schemes = ("http://", "https://") if _allows_http() else ("https://",)
+    if _ENDPOINT in os.environ and not endpoint.startswith(schemes):
+        reason = f"{_ENDPOINT}, {endpoint}, is not an https:// URL"
+        raise SourceError(location, f"{reason}; AWS_ALLOW_HTTP=true allows http://, too")
 
 
 # -- reading
@@ -190,11 +204,11 @@ class BucketReader:
     def _opened(self, scheme: str, bucket: str) -> "S3Store | GCSStore | AzureStore":
         from obstore.store import AzureStore, GCSStore, S3Store
 
-        settings, access = self._settings, self._settings.s3
+        settings = self._settings
         backoff = timedelta(seconds=settings.backoff)
         options: dict[str, Any] = {
             "client_options": {
-                "allow_http": access.allows_http,
+                "allow_http": _allows_http(),
                 "connect_timeout": timedelta(seconds=settings.timeout),
                 "read_timeout": timedelta(seconds=settings.timeout),
                 "timeout": timedelta(seconds=settings.deadline),
@@ -205,17 +219,12 @@ class BucketReader:
                 "retry_timeout": timedelta(seconds=settings.deadline),
                 "backoff": {"init_backoff": backoff, "max_backoff": 16 * backoff, "base": 2},
             },
+            "skip_signature": not _is_signed(scheme),
         }
         if scheme == "s3":
-            options |= {"endpoint": access.endpoint} if access.endpoint else {}
-            options |= {"session_token": access.token} if access.token else {}
-            if access.is_signed:
-                options |= {"access_key_id": access.key_id, "secret_access_key": access.secret}
-            region = access.region or "us-east-1"
-            return S3Store(bucket, region=region, skip_signature=not access.is_signed, **options)
-        is_signed = any(name.startswith(_CREDENTIALS[scheme]) for name in os.environ)
-        store = GCSStore if scheme == "gs" else AzureStore
-        return store(bucket, skip_signature=not is_signed, **options)
+            options |= {"endpoint": endpoint} if (endpoint := s3_endpoint()) else {}
+            return S3Store(bucket, region=_region() or "us-east-1", **options)
+        return (GCSStore if scheme == "gs" else AzureStore)(bucket, **options)
 
     @contextmanager
     def _translated(self, location: str) -> Iterator[None]:
@@ -224,7 +233,7 @@ class BucketReader:
         try:
             yield
         except (BaseError, OSError, ValueError) as error:
-            raise _source_error(error, location, self._settings) from None
+            raise _source_error(error, location) from None
 
 
 # -- errors
@@ -245,7 +254,7 @@ _REFUSALS = frozenset(
 _OTHER_REGION = re.compile("incorrectly configured region|AuthorizationHeaderMalformed|Redirect<")
 
 
-def _source_error(error: Exception, location: str, settings: ReadSettings) -> SourceError:
+def _source_error(error: Exception, location: str) -> SourceError:
     """Return obstore's error as one with advice about credentials and regions."""
     text = str(error).partition("\n\nDebug source")[0]
     parts = dict(_XML_PART.findall(text))
@@ -265,7 +274,7 @@ def _source_error(error: Exception, location: str, settings: ReadSettings) -> So
     if "401" in status or "403" in status:
         if not location.startswith("s3:"):
             reason = "it is not there, or it is not public, or the credentials may not read it"
-        elif settings.s3.is_signed:
+        elif _is_signed("s3"):
             reason = (
                 "it is not there, or AWS_ACCESS_KEY_ID may not read it; a bucket that is public is "
                 "read without credentials where CACHELOG_S3_PREFIXES names it"

@@ -69,7 +69,7 @@ def resolve_listed(location: str, listed_in: str, settings: ReadSettings) -> str
         raise SourceError(listed_in, f"names {location!r}, which is not a URL: {error}") from None
     resolved = resolve(joined, settings)
     if buckets.is_object(resolved) and resolved.split("/")[:3] != listed_in.split("/")[:3]:
-        resolved = resolve(buckets.public_url(resolved, settings), settings)
+        resolved = resolve(buckets.public_url(resolved), settings)
     if not is_url(resolved):
         raise SourceError(listed_in, f"names the local file {location}")
     return resolved

@@ -1,8 +1,6 @@
 """Settings for reading build caches and repositories: caches, limits, retries, credentials."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 import msgspec
 
@@ -19,44 +17,6 @@ class Login(msgspec.Struct, frozen=True):
         return "Login(...)"
 
 
-class S3Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Access to S3 buckets; without a key, requests are not signed.
-
-    ``endpoint`` is the URL of a service other than Amazon's, ``region`` that of the buckets. The
-    representation contains neither the key nor the token.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    key_id: str = ""
-    secret: str = ""
-    token: str = ""
-    allows_http: bool = False
-
-    @classmethod
-    def of(cls, environ: Mapping[str, str]) -> Self:
-        """Return the access defined by the AWS variables, the same as for a catalog on S3.
-
-        No metadata service is queried for credentials.
-        """
-        return cls(
-            endpoint=environ.get("AWS_ENDPOINT_URL", "").rstrip("/"),
-            region=environ.get("AWS_REGION", "") or environ.get("AWS_DEFAULT_REGION", ""),
-            key_id=environ.get("AWS_ACCESS_KEY_ID", ""),
-            secret=environ.get("AWS_SECRET_ACCESS_KEY", ""),
-            token=environ.get("AWS_SESSION_TOKEN", ""),
-            allows_http=environ.get("AWS_ALLOW_HTTP", "").lower() in ("true", "1", "yes", "on"),
-        )
-
-    @property
-    def is_signed(self) -> bool:
-        """Whether there is a key to sign requests, or an incomplete one."""
-        return bool(self.key_id or self.secret)
-
-    def __repr__(self) -> str:
-        return f"S3Access(endpoint={self.endpoint!r}, region={self.region!r}, ...)"
-
-
 class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How locations are read. Raises InvalidArgument for fewer than one attempt or worker.
 
@@ -69,8 +29,7 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     time. With ``proof``, the hashes of an index are recomputed, and a spec with a different hash is
     bad. With ``allow_empty``, an index without specs is read instead of refused.
     ``s3_prefixes`` maps buckets to the HTTPS prefixes that serve them, in addition to
-    PUBLIC_BUCKETS; other buckets are accessed according to ``s3``. ``oci_login`` is for OCI
-    registries that require one.
+    PUBLIC_BUCKETS. ``oci_login`` is for OCI registries that require one.
     """
 
     cache_dir: Path | None = None
@@ -85,7 +44,6 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     allow_empty: bool = False
     s3_prefixes: dict[str, str] = {}
     oci_login: Login | None = None
-    s3: S3Access = S3Access()
 
     def __post_init__(self) -> None:
         for name, value in (("attempts", self.attempts), ("workers", self.workers)):

@@ -163,7 +163,7 @@ class Transport:
         self._buckets = buckets.BucketReader(settings)
         self._boundary = Boundary(
             hosts_of(*(url for url in origins if not buckets.is_object(url))),
-            configured=(settings.s3.endpoint, *settings.s3_prefixes.values()),
+            configured=(buckets.s3_endpoint(), *settings.s3_prefixes.values()),
         )
         self._http: httpx.Client | None = None
         self._store: downloads.Store | None = None

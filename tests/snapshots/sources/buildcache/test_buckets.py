@@ -1,6 +1,7 @@
 """Buckets: which requests are signed, lists of objects, and errors."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from snapshots.errors import SourceError
-from snapshots.sources.settings import ReadSettings, S3Access
+from snapshots.sources.settings import ReadSettings
 from tests.snapshots.catalog.emulators import Emulator
 from tests.snapshots.sources.buildcache.folders import (
     put_documents,
@@ -35,33 +36,59 @@ from tests.snapshots.sources.buildcache.misbehaving_servers import (
 )
 from tests.snapshots.sources.readings import QUICK, by_hash, snapshots
 
-KEY: dict[str, Any] = {"key_id": "AKIAIOSFODNN7EXAMPLE", "secret": "wJalrXUtnFEMI"}
+VARIABLES = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_ENDPOINT_URL",
+    "AWS_ALLOW_HTTP",
+)
+KEY = {"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI"}
 HIDDEN = "hidden"
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restore the variables after each test, which begins without them."""
+    for name in VARIABLES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+
+
 def at(endpoint: str, *, signed: bool = True, **more: Any) -> ReadSettings:
-    """Return settings with another endpoint than Amazon's."""
-    key = {"key_id": "key", "secret": "secret"} if signed else {}
-    return replace(QUICK, s3=S3Access(endpoint=endpoint, allows_http=True, **key), **more)
+    """Set another endpoint than Amazon's, with or without a key; return settings."""
+    os.environ |= {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        **(KEY if signed else {}),
+    }
+    return replace(QUICK, **more)
 
 
 @pytest.mark.parametrize(
-    ("access", "reason"),
+    ("variables", "reason"),
     [
-        ({"key_id": "a"}, "AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not"),
-        ({"secret": HIDDEN}, "AWS_SECRET_ACCESS_KEY is set, and AWS_ACCESS_KEY_ID is not"),
-        ({"endpoint": "http://minio"}, "is http://; AWS_ALLOW_HTTP=true allows it"),
-        ({"endpoint": "minio"}, "AWS_ENDPOINT_URL, minio, is not an http"),
-        ({**KEY, "token": f"{HIDDEN}\r"}, "AWS_SESSION_TOKEN contains a character"),
-        ({"key_id": "a", "secret": f"{HIDDEN}\r"}, "AWS_SECRET_ACCESS_KEY contains a character"),
-        ({**KEY, "endpoint": f"http://me:{HIDDEN}@minio"}, "AWS_ENDPOINT_URL contains a login"),
+        ({"AWS_ACCESS_KEY_ID": "a"}, "Missing SecretAccessKey"),
+        ({"AWS_SECRET_ACCESS_KEY": HIDDEN}, "Missing AccessKeyId"),
+        ({"AWS_ENDPOINT_URL": "http://minio"}, "not an https.*AWS_ALLOW_HTTP=true allows http"),
+        ({"AWS_ENDPOINT_URL": "minio"}, "AWS_ENDPOINT_URL, minio, is not an https"),
+        ({"AWS_ENDPOINT_URL": ""}, "AWS_ENDPOINT_URL, , is not an https"),
+        ({**KEY, "AWS_SESSION_TOKEN": f"{HIDDEN}\r"}, "AWS_SESSION_TOKEN contains a character"),
+        (
+            {**KEY, "AWS_SECRET_ACCESS_KEY": f"{HIDDEN}\r"},
+            "AWS_SECRET_ACCESS_KEY contains a character",
+        ),
+        (
+            {**KEY, "AWS_ENDPOINT_URL": f"http://me:{HIDDEN}@minio"},
+            "AWS_ENDPOINT_URL contains a login",
+        ),
     ],
 )
-def test_invalid_settings(access: dict[str, Any], reason: str) -> None:
+def test_invalid_variables(variables: dict[str, str], reason: str) -> None:
     """The error names the variable before a request is sent, without secrets."""
+    os.environ |= variables
     with pytest.raises(SourceError, match=reason) as caught:
-        snapshots("s3://bucket/cache", "mine", settings=replace(QUICK, s3=S3Access(**access)))
-    assert caught.value.location == "s3://bucket/cache"
+        snapshots("s3://bucket/cache", "mine")
     assert HIDDEN not in str(caught.value)
 
 
