@@ -24,7 +24,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("authorities.pem"))
 
 # HYPOTHESIS_PROFILE=default has a hundred.
-settings.register_profile("suite", max_examples=20)
+settings.register_profile("suite", max_examples=12)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 

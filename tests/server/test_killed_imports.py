@@ -21,7 +21,7 @@ from tests.snapshots.factories import hash_of
 from tests.snapshots.importers import publish_state
 from tests.snapshots.sources.git.repositories import ZLIB, Repository
 
-KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", cases(8)))
+KILLS = int(os.environ.get("CACHELOG_TEST_KILLS", cases(12)))
 SPECS = 40
 
 
