@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import LARGE, MEDIUM, PLAIN, SMALL, Cost, Work, resolver
+from schema.fields.cost import LARGE, MEDIUM, PLAIN, SMALL, Cost, resolver
 from schema.node import (
     URL,
     Node,
@@ -32,7 +32,7 @@ from snapshots.frames.filters import PackageFilter
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
-    from schema.histories import ImpactOutcome, Package, SeriesPackage
+    from schema.histories import Package, SeriesPackage
 
 
 @gql.input_type("PackageFilter")
@@ -88,12 +88,6 @@ class CoverageCell:
     num_specs: int
 
 
-OUTCOME = Cost(weight=30_000, work=Work.EXPLAINING)
-"""Searching the causes of a series, and explaining one of its comparisons."""
-
-LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
-
-
 def _facet_counts(parts: Sequence[ImpactPart]) -> Any:
     return spec.facet_counts([(part.name, part.num_specs) for part in parts])
 
@@ -125,16 +119,6 @@ class ImpactType:
         "counts.by_stack", list[spec.FacetCount] | None, make=_facet_counts
     )
     target_counts = many.attribute("counts.by_target", list[spec.FacetCount], make=_facet_counts)
-
-    @resolver(OUTCOME)
-    def outcome(self) -> LazyOutcome | None:
-        """The effect of the package's next change in the series; null if the package has not
-        changed in any later revision.
-        """
-        from schema.histories import impact_outcome
-
-        loaded = self.package.loaded
-        return impact_outcome(loaded, loaded.frame.packages[self.package.code])
 
 
 LazySeriesPackage = Annotated["SeriesPackage", strawberry.lazy("schema.histories")]

@@ -17,7 +17,7 @@ without any other.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -468,15 +468,14 @@ class CauseStep(msgspec.Struct, frozen=True):
 
 
 class Paths(Arrays):
-    """Finds shortest chains from pairs to the most frequent of the causes below them.
+    """Finds shortest chains from pairs to the causes below them.
 
-    ``best`` is the number of that cause for each pair; ``ends`` are the pairs that have it
-    themselves. All pairs on a path to an end have the same best cause, so a single search covers
-    all pairs.
+    ``best`` is the number of the most frequent cause below each pair. ``ends`` marks the pairs that
+    have this cause themselves.
     """
 
     def __init__(
-        self, base: Side, head: Side, graph: PairGraph, best: npt.NDArray[np.int32], ends: Numbers
+        self, base: Side, head: Side, graph: PairGraph, best: npt.NDArray[np.int32], ends: Mask
     ) -> None:
         self._sides = base, head
         self._graph = graph
@@ -484,57 +483,46 @@ class Paths(Arrays):
         self._ends = ends
         self._down = Adjacency(graph.sources, None, graph.targets, graph.num_pairs)
 
-    def of(self, pair: int) -> list[CauseStep]:
-        """Return a shortest chain from a pair to an end, including both.
+    def to_best(self, pair: int) -> list[CauseStep]:
+        """Return a shortest chain from a pair to its most frequent cause, including both.
 
         Among equally short chains, return the alphabetically first; among pairs of the same name,
         the one with the smaller hashes.
         """
-        steps = [self.step(pair)]
-        for distance in range(int(self._distances[pair]) - 1, -1, -1):
-            targets = self._targets(pair)
-            is_next = self._distances[targets] == distance
-            is_next &= self._best[targets] == self._best[pair]
-            pair = self._in_order(targets[is_next].tolist())[0]
-            steps.append(self.step(pair))
-        return steps
-
-    @cached_property
-    def _distances(self) -> npt.NDArray[np.int32]:
-        """Number of steps from each pair to its nearest end; -1 if it has no path to one."""
-        graph = self._graph
-        edges = np.flatnonzero(self._best[graph.sources] == self._best[graph.targets])
-        edges = edges[np.argsort(graph.targets[edges], kind="stable")]
-        up = Adjacency(graph.targets[edges], None, graph.sources[edges], graph.num_pairs)
-        distances = np.full(graph.num_pairs, -1, np.int32)
-        distance, level = 0, self._ends
-        while len(level):
-            distances[level] = distance
-            above = up.ends[up.edges_of(level)]
-            level = np.unique(above[distances[above] < 0]).astype(np.int64)
-            distance += 1
-        return distances
+        # All pairs on the path have the same best cause.
+        walk = self._walk(pair, lambda targets: targets[self._best[targets] == self._best[pair]])
+        return next(self._chain(end, above) for end, above in walk if self._ends[end])
 
     def to_all(self, pair: int, own: Mapping[int, Collection[int]]) -> dict[int, list[CauseStep]]:
         """Return a shortest chain from a pair to each cause that it has or leads to, by number.
 
-        ``own`` maps pairs to their own causes. Among equally short chains, the one that ``of``
+        ``own`` maps pairs to their own causes. Among equally short chains, the one that ``to_best``
         would choose is returned.
         """
         chains: dict[int, list[CauseStep]] = {}
+        for end, above in self._walk(pair, lambda targets: targets):
+            if new := [number for number in own.get(end, ()) if number not in chains]:
+                chains |= dict.fromkeys(new, self._chain(end, above))
+        return chains
+
+    def _walk(
+        self, pair: int, chosen: Callable[[Rows], Rows]
+    ) -> Iterator[tuple[int, Mapping[int, int | None]]]:
+        """Yield the pairs that a pair leads to, nearest first, with the pair above each so far.
+
+        ``chosen`` returns those of some targets that are followed.
+        """
         above: dict[int, int | None] = {pair: None}
         level = [pair]
         while level:
             below: list[int] = []
             for end in level:
-                if new := [number for number in own.get(end, ()) if number not in chains]:
-                    chains |= dict.fromkeys(new, self._chain(end, above))
-                targets = self._targets(end).tolist()
+                yield end, above
+                targets = chosen(self._targets(end)).tolist()
                 nearest = self._in_order(target for target in targets if target not in above)
                 above |= dict.fromkeys(nearest, end)
                 below += nearest
             level = below
-        return chains
 
     def _chain(self, end: int, above: Mapping[int, int | None]) -> list[CauseStep]:
         steps: list[CauseStep] = []
@@ -646,7 +634,7 @@ class Causes(Arrays):
         self._specs[self.head_rows] = np.arange(graph.num_starts)
         has_best = np.zeros(graph.num_pairs, np.bool_)
         has_best[own.pairs[self._best[own.pairs] == self._own.numbers]] = True
-        self._paths = Paths(base, head, graph, self._best, np.flatnonzero(has_best))
+        self._paths = Paths(base, head, graph, self._best, has_best)
 
     def __len__(self) -> int:
         return len(self._names)
@@ -852,7 +840,7 @@ class Causes(Arrays):
 
     def _path_from(self, pair: int) -> list[CauseStep]:
         # If own facts of a node differ, they are its main cause.
-        return [self._paths.step(pair)] if self._facts[pair] else self._paths.of(pair)
+        return [self._paths.step(pair)] if self._facts[pair] else self._paths.to_best(pair)
 
     def paths_to_all(self, head_row: int) -> dict[int, list[CauseStep]]:
         """Return a shortest chain from a row to each cause that is involved in it, by cause number.

@@ -407,12 +407,6 @@ class Group(msgspec.Struct, frozen=True):
         mask = is_other[self.places]
         return Group(self.places[mask], self.keys[mask])
 
-    def keys_among(self, size: int) -> Numbers:
-        """Return the key number of each of ``size`` candidates, -1 for those not in the group."""
-        keys = np.full(size, NO_ROW, np.int64)
-        keys[self.places] = self.keys
-        return keys
-
 
 class _Ranked(msgspec.Struct, frozen=True):
     """The candidates of one side and the facts by which they are ranked.
@@ -501,7 +495,10 @@ class Ranking:
         self, base: Group, head: Group, votes: Votes, *, with_common_stack: bool
     ) -> tuple[Numbers, Numbers]:
         """Pair candidates of the same key that have votes."""
-        keys = base.keys_among(self._base.size), head.keys_among(self._head.size)
+        keys = [
+            _placed(ranked.size, group.places, group.keys)
+            for ranked, group in ((self._base, base), (self._head, head))
+        ]
         before, after = np.divmod(votes.pairs, self._head.size)
         same = keys[0][before] == keys[1][after]
         chosen = np.flatnonzero(same & (keys[0][before] != NO_ROW))
@@ -541,7 +538,7 @@ class Ranking:
 
 def _placed(size: int, places: Numbers, numbers: Numbers) -> Numbers:
     """Return an array of ``size`` numbers: the given ones at their indices, -1 elsewhere."""
-    placed = np.full(size, -1, np.int64)
+    placed = np.full(size, NO_ROW, np.int64)
     placed[places] = numbers
     return placed
 

@@ -4,18 +4,15 @@ A changed recipe changes the hash of every spec of the package, and of every spe
 of these over any edge. Specs outside the cache are followed, but not counted.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 
 from snapshots.arrays import Mask
-from snapshots.changes.explanation import Explanation
-from snapshots.changes.involvement import Involvement
 from snapshots.changes.pairings import states_stacks
 from snapshots.frames.dependencies import DependencyGraph
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import BottomUpGraph
 from snapshots.spack.names import ROOT_STACK
 
 _SIZES = ((0, "0"), (10, "1-10"), (100, "11-100"), (500, "101-500"), (1_000, "501-1000"))
@@ -82,58 +79,3 @@ def impact(frame: Frame, mask: Mask) -> Impact:
         by_stack=parts("stacks") if states_stacks(frame) else None,
         by_target=parts("target"),
     )
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """The actual effect of package changes: the numbers of the causes and of the reached specs."""
-
-    causes: Sequence[int]
-    num_specs: int
-
-
-def outcome(
-    explanation: Explanation, packages: Collection[str], mask: Mask | None = None
-) -> Outcome:
-    """Return the effect of causes in some packages on the marked rows of head, or on all rows."""
-    causes = explanation.causes
-    numbers = []
-    reached = np.zeros(len(explanation.head.frame), np.bool_)
-    for number in range(len(causes)):
-        if causes.name_of(number).package in packages:
-            rows = causes.rows_of(number, involved=True)
-            rows = rows if mask is None else rows[mask[rows]]
-            reached[rows] = True
-            numbers += [number] if len(rows) else []
-    return Outcome(numbers, int(np.count_nonzero(reached)))
-
-
-class PackageImpact(msgspec.Struct, frozen=True):
-    """The number of specs that would be rebuilt if a package changed."""
-
-    package: str
-    num_specs: int
-
-
-def largest_impacts(
-    frame: Frame, graph: DependencyGraph, mask: Mask, most: int
-) -> list[PackageImpact]:
-    """Return the packages whose change would rebuild the most of the marked rows, largest first.
-
-    Packages with specs in the revision or outside the cache are
-    considered. Packages that no marked row reaches are omitted.
-    """
-    names = sorted({*frame.packages, *graph.outside.packages})
-    place_of = {name: place for place, name in enumerate(names)}
-    items = np.concatenate(
-        [
-            np.array([place_of[name] for name in part.packages], np.int64)[part.package.codes]
-            for part in (frame, graph.outside)
-        ]
-    )
-    order = BottomUpGraph(graph.sources, graph.targets, graph.num_nodes)
-    nodes = np.arange(graph.num_nodes)
-    involvement = Involvement(len(names), nodes, items, order, graph.num_rows)
-    counts = involvement.num_involved(np.flatnonzero(mask))
-    places = np.argsort(-counts, kind="stable")[: min(most, np.count_nonzero(counts))]
-
-    return [PackageImpact(names[place], int(counts[place])) for place in places.tolist()]

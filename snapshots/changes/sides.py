@@ -96,16 +96,6 @@ class Side(Arrays, msgspec.Struct, frozen=True, dict=True):
         return mask
 
 
-def are_equal(base: Side, base_nodes: Numbers, head: Side, head_nodes: Numbers) -> Mask:
-    """Return for each pair of nodes whether they have the same hash."""
-    equal: Mask = base.hash_keys(base_nodes) == head.hash_keys(head_nodes)
-    # The complete hashes need to be compared only if their beginnings are equal.
-    pairs = np.flatnonzero(equal)
-    before, after = base.hash_words(base_nodes[pairs]), head.hash_words(head_nodes[pairs])
-    equal[pairs] = (before == after).all(axis=1)
-    return equal
-
-
 def equal_nodes(base: Side, head: Side) -> Rows:
     """Return for each node of base the node of head with the same hash; NO_ROW if there is none."""
     equal = np.full(base.graph.num_nodes, NO_ROW, np.int32)

@@ -19,7 +19,7 @@ from snapshots.changes.cause_graph import EdgeEnd, PairedEdges, edges_of_each, p
 from snapshots.changes.causes import CauseStep, fact_value, own_changes
 from snapshots.changes.explanation import Explanation, explain_pairs
 from snapshots.changes.pairings import FieldChange
-from snapshots.changes.sides import Side, are_equal, differing_facts
+from snapshots.changes.sides import Side, differing_facts, equal_nodes
 from snapshots.frames.dependencies import EachLevel
 from snapshots.frames.hashes import texts_of
 from snapshots.models import OWN_FACTS
@@ -164,23 +164,15 @@ class SpecPair:
     @cached_property
     def below(self) -> SharedDependencies:
         """The nodes that both specs reach: shared ones, pairs that differ, and the others."""
-        base, head = nodes = [
+        base, head = (
             side.graph.reached_from(row, transitive=True, each_level=self._each_level).nodes
             for side, row in zip(self.sides, self.rows, strict=True)
-        ]
-        keys = list(map(Side.hash_keys, self.sides, nodes))
-        # The hashes of a side's nodes are distinct, but their beginnings may be equal.
-        _, ours, theirs = np.intersect1d(keys[0], keys[1], return_indices=True)
-        equal = are_equal(self.sides[0], base[ours], self.sides[1], head[theirs])
-        shared = ours[equal], theirs[equal]
-        ends = [
-            _ends(side, np.delete(of_side, places))
-            for side, of_side, places in zip(self.sides, nodes, shared, strict=True)
-        ]
-        pairs = pair_edges(*ends)
-        return SharedDependencies(
-            base[np.sort(shared[0])], pairs.both, pairs.only_base, pairs.only_head
         )
+        partners = equal_nodes(*self.sides)[base]
+        is_shared = np.isin(partners, head)
+        others = base[~is_shared], head[~np.isin(head, partners)]
+        pairs = pair_edges(*map(_ends, self.sides, others))
+        return SharedDependencies(base[is_shared], pairs.both, pairs.only_base, pairs.only_head)
 
     @property
     def _nearest_below(self) -> SharedDependencies:

@@ -22,6 +22,7 @@ from snapshots.arrays import NO_ROW, Fingerprints, Numbers, Rows, SmallCodes
 from snapshots.changes.causes import CauseName, Causes
 from snapshots.changes.coverage import folded
 from snapshots.changes.diff import Comparison, SpecChangeKind, SpecChanges
+from snapshots.changes.explanation import Explanation
 from snapshots.changes.package_changes import PackageChange, PackageChangeKind
 from snapshots.changes.pairings import Pairing, code_of
 from snapshots.changes.reasons import (
@@ -29,7 +30,6 @@ from snapshots.changes.reasons import (
     REASONS,
     Reasoning,
     SpecChangeReason,
-    find_reasons,
 )
 from snapshots.changes.sides import Side
 from snapshots.frames.frame import Frame
@@ -383,25 +383,18 @@ class StoredChanges(msgspec.Struct, frozen=True):
 def changes_to_store(base: Side, head: Side) -> StoredChanges:
     """Compare two contents and return what is stored of their difference."""
     comparison = Comparison(base.frame, head.frame)
-    reasoning = find_reasons(comparison.pairing, base, head)
-    causes = Causes(base, head, reasoning) if len(reasoning.counterparts) else None
-    return as_stored(comparison, reasoning, causes)
-
-
-def as_stored(comparison: Comparison, reasoning: Reasoning, causes: Causes | None) -> StoredChanges:
-    """Return what is stored of a comparison that is not narrowed; ``causes`` may be None."""
+    explanation = Explanation(comparison, base, head)
+    reasoning, causes = explanation.reasoning, explanation.causes
     pair = Pair(comparison.base.digest, comparison.head.digest)
     rows = _rows(pair, comparison.specs, reasoning)
     packages = tuple(count_packages(comparison.packages, rows))
-    explained = () if causes is None else stored_causes(causes, comparison.head)
-    of_packages = () if causes is None else tuple(package_causes(causes, comparison.head))
     return StoredChanges(
         pair,
         rows,
         _counted(comparison, reasoning),
         packages,
-        causes=explained,
-        package_causes=of_packages,
+        causes=stored_causes(causes, comparison.head),
+        package_causes=tuple(package_causes(causes, comparison.head)),
         cells=stored_cells(comparison.pairing, reasoning),
     )
 

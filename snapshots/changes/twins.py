@@ -25,9 +25,6 @@ from snapshots.spack.names import ROOT_STACK
 ALIKE = ("name", "version", "variants", *ARCHITECTURE)
 """The facts that are equal for twins."""
 
-FEW_SPECS = 32
-"""Up to this many rows, dependents are counted row by row: faster than ordering the graph."""
-
 
 class TwinGroup(msgspec.Struct, frozen=True):
     """Twins, as rows of the revision: the first, then the others by hash."""
@@ -132,11 +129,7 @@ def _count_dependents(side: Side, rows: Rows) -> Numbers:
     is_needed[graph.targets] = True
     needed = np.flatnonzero(is_needed[rows])
     counts = np.zeros(len(rows), np.int64)
-    if len(needed) <= FEW_SPECS:
-        for place in needed.tolist():
-            above = graph.reached_from(int(rows[place]), upward=True, transitive=True).nodes
-            counts[place] = np.count_nonzero(above < graph.num_rows)
-    else:
+    if len(needed):
         order = BottomUpGraph(graph.sources, graph.targets, graph.num_nodes)
         nodes = rows[needed].astype(np.int64)
         items = np.arange(len(needed))

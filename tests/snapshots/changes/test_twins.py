@@ -4,11 +4,9 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snapshots.changes import twins as twins_module
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import Twins
 from tests.expensive import FEWER_EXAMPLES
@@ -104,12 +102,10 @@ def check(state: State, digests: set[str] | None = None) -> None:
 
 
 @FEWER_EXAMPLES
-@given(CROWDS | towers.map(both_sides), st.booleans(), st.sampled_from([0, twins_module.FEW_SPECS]))
-def test_against_the_model(state: State, is_part: bool, few: int) -> None:
+@given(CROWDS | towers.map(both_sides), st.booleans())
+def test_against_the_model(state: State, is_part: bool) -> None:
     """Groups, their order, causes, and savings are the model's, also for some specs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(twins_module, "FEW_SPECS", few)
-        check(state, {*sorted(state.specs)[::2]} if is_part else None)
+    check(state, {*sorted(state.specs)[::2]} if is_part else None)
 
 
 def test_real_index() -> None:
