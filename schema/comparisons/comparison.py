@@ -2,7 +2,7 @@
 
 from collections import Counter
 from functools import cached_property
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Self, TypeVar, get_type_hints
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.changes.scope import ComparisonFilter
-from snapshots.changes.summary import LEFT_OUT, summarize, totals
+from snapshots.changes.summary import LEFT_OUT, Summary, Totals, summarize, totals
 from snapshots.errors import InvalidArgument
 from snapshots.models import CauseKind, RevisionInfo, StackInfo
 from snapshots.notes.changelog import Changelog
@@ -62,7 +62,21 @@ COVERED = Cost(weight=20_000, work=Work.COMPARING)
 """The number of lost or gained cells. Both are counted together, and usually requested together."""
 
 
+def _with_numbers(cls: Kind) -> Kind:
+    """Add a field to a class for each number of the ``Summary`` and of the ``Totals`` of a side."""
+    for name, kind in get_type_hints(Summary).items():
+        is_size = name.startswith("total_size")
+        graphql_type = gql.ByteCount | None if is_size else kind
+        field = many.attribute(f"summary.{name}", graphql_type)
+        setattr(cls, name if is_size else f"num_{name}", field)
+    for name, kind in get_type_hints(Totals).items():
+        for side in ("before", "after"):
+            setattr(cls, f"{name}_{side}", many.attribute(f"{side}.{name}", kind))
+    return cls
+
+
 @gql.object_type
+@_with_numbers
 class ComparisonSummary:
     """The numbers of packages, specs and stacks that were added, removed and changed, and total
     sizes.
@@ -99,53 +113,23 @@ class ComparisonSummary:
       stacks, or if head is a single stack.
     - total_size_before: Sum of the known sizes of base's binary packages; null if none is known.
     - total_size_after: Sum of the known sizes of head's binary packages; null if none is known.
-    - total_size_delta: The difference of these sums; null if either is null.
     """
 
-    num_packages_added: int
-    num_packages_removed: int
-    num_packages_upgraded: int
-    num_packages_downgraded: int
-    num_packages_versions_changed: int
-    num_packages_builds_changed: int
-    num_packages_more_builds: int
-    num_packages_fewer_builds: int
-    num_packages_changed: int
-    num_packages_unchanged: int
-    num_specs_added: int
-    num_specs_removed: int
-    num_specs_changed: int
-    num_specs_unchanged: int
-    num_binaries_replaced: int
-    num_stacks_added: int | None
-    num_stacks_removed: int | None
-    num_packages_before: int
-    num_packages_after: int
-    num_specs_before: int
-    num_specs_after: int
-    num_stacks_before: int | None
-    num_stacks_after: int | None
-    total_size_before: gql.ByteCount | None
-    total_size_after: gql.ByteCount | None
-    total_size_delta: gql.ByteCount | None
     loaded: strawberry.Private[changes.LoadedComparison]
+    summary: strawberry.Private[Summary]
+    before: strawberry.Private[Totals]
+    after: strawberry.Private[Totals]
 
     @classmethod
     def of(cls, loaded: changes.LoadedComparison) -> Self:
         """Return the totals of a comparison."""
-        summary = summarize(loaded.changes)
-        delta = changes.size_delta(summary.total_size_before, summary.total_size_after)
-        before, after = map(msgspec.structs.asdict, totals(loaded.changes))
-        counts = msgspec.structs.asdict(summary)
-        sizes = {name: counts.pop(name) for name in ("total_size_before", "total_size_after")}
-        return cls(
-            **{f"num_{name}": count for name, count in counts.items()},
-            **sizes,
-            **{f"{name}_before": number for name, number in before.items()},
-            **{f"{name}_after": number for name, number in after.items()},
-            total_size_delta=delta,
-            loaded=loaded,
-        )
+        before, after = totals(loaded.changes)
+        return cls(loaded=loaded, summary=summarize(loaded.changes), before=before, after=after)
+
+    @resolver()
+    def total_size_delta(self) -> gql.ByteCount | None:
+        """The difference of the total sizes; null if either is null."""
+        return changes.size_delta(self.summary.total_size_before, self.summary.total_size_after)
 
     @resolver(EXPLAINED)
     def num_specs_rebuilt(self) -> int:

@@ -28,43 +28,11 @@ from snapshots.changes.impact import Impact, ImpactPart, impact, rows_above
 from snapshots.changes.pairings import states_stacks
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, rows_where
-from snapshots.frames.filters import PackageFilter
+from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
     from schema.histories import Package, SeriesPackage
-
-
-@gql.input_type("PackageFilter")
-class PackageFilterInput:
-    """Conditions on packages. A package meets a list if it has any of its values, and has to meet
-    all of the fields. The conditions on specs (stacks, compilers, targets ...) have to be met
-    together by a single spec of the package.
-
-    - search: A substring of the name; case-insensitive.
-    - packages: Names of packages.
-    - stacks: Stacks that contain a spec of the package.
-    - compilers: Compilers: gcc matches every version of gcc, gcc@13.2.0 only this version.
-    - operating_systems: Operating systems.
-    - platforms: Platforms.
-    - targets: Microarchitectures, or families of them: aarch64 is any of its targets.
-    """
-
-    search: str | None = gql.UNSET
-    packages: list[str] | None = gql.UNSET
-    stacks: list[str] | None = gql.UNSET
-    compilers: list[str] | None = gql.UNSET
-    operating_systems: list[str] | None = gql.UNSET
-    platforms: list[str] | None = gql.UNSET
-    targets: list[str] | None = gql.UNSET
-
-    def to_domain(self) -> PackageFilter:
-        """Return the conditions in the form that the frame accepts."""
-        values = gql.input_values(self)
-        packages = values.pop("packages", None)
-        if packages is not None:
-            values["names"] = packages
-        return PackageFilter(**values)
 
 
 PackageOrderArgument = Annotated[
@@ -351,15 +319,17 @@ def packages_field(
     def packages(
         self: Any,
         info: Info,
-        filter: PackageFilterInput | None = None,
+        filter: spec.SpecFilterInput | None = None,
         order_by: PackageOrderArgument = None,
         *,
         page: relay.PageArguments,
     ) -> relay.Connection[RevisionPackage] | None:
-        """- filter: Conditions on the packages; by default, all packages."""
+        """- filter: Only packages with a spec that meets these conditions; by default, all
+        packages.
+        """
         loaded, stack = scope(self, info)
         frame = loaded.frame
-        codes = frame.select_packages(filter.to_domain() if filter else PackageFilter())
+        codes = frame.select_packages(filter.to_domain() if filter else SpecFilter())
         if stack is not None:
             codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
         if order_by is not None:

@@ -35,28 +35,6 @@ class SpecFilter(msgspec.Struct, frozen=True, kw_only=True):
     hash_prefix: str | None = None
 
 
-class PackageFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on packages: on the name, and on having a spec that meets all other conditions.
-
-    ``search`` is a substring of the name, ignoring case.
-    """
-
-    search: str | None = None
-    names: Texts = None
-    stacks: Texts = None
-    compilers: Texts = None
-    operating_systems: Texts = None
-    platforms: Texts = None
-    targets: Texts = None
-
-    def of_specs(self) -> SpecFilter:
-        """Return the conditions on specs."""
-        return SpecFilter(**{name: getattr(self, name) for name in _OF_SPECS})
-
-
-_OF_SPECS = {*PackageFilter.__struct_fields__} & {*SpecFilter.__struct_fields__} - {"search"}
-
-
 def named_like(column: Column[str], search: str) -> Mask:
     """Return a mask of the distinct names that contain the text, ignoring case."""
     text = search.lower()

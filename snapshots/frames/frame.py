@@ -205,17 +205,9 @@ class Frame:
             mask &= has_prefix[within]
         return mask
 
-    def select_packages(self, conditions: filters.PackageFilter) -> Rows:
-        """Return the codes of the packages that meet all conditions, ordered by name."""
-        mask = np.ones(len(self.packages), np.bool_)
-        of_specs = conditions.of_specs()
-        if of_specs != filters.SpecFilter():
-            mask &= self.packages_having(self.select(of_specs))
-        if conditions.names is not None:
-            mask &= self.package.among(conditions.names)
-        if conditions.search is not None:
-            mask &= filters.named_like(self.package, conditions.search)
-        return rows_where(mask)
+    def select_packages(self, conditions: filters.SpecFilter) -> Rows:
+        """Return the codes of the packages with a spec that meets all conditions, by name."""
+        return rows_where(self.packages_having(self.select(conditions)))
 
     def packages_having(self, mask: Mask) -> Mask:
         """Return a mask of the packages with at least one selected row."""

@@ -20,7 +20,7 @@ REVISIONS = f"""query($tag: String) {{
     nodes {{ ...R previous {{ id }} next {{ id }} }} edges {{ cursor node {{ id }} }}
   }}
 }} {REVISION}"""
-PACKAGES = """query($ref: String!, $name: String!, $filter: PackageFilter, $order: PackageOrder) {
+PACKAGES = """query($ref: String!, $name: String!, $filter: SpecFilter, $order: PackageOrder) {
   revision(ref: $ref) {
     package(name: $name) { ...P revision { digest } specs(first: 1000) { nodes { hash } } }
     packages(filter: $filter, orderBy: $order) {

@@ -16,7 +16,7 @@ from tests.hostile.attack import (
 
 _BY_FILTER = "query($filter: SpecFilter!) { revision { specs(filter: $filter) { totalCount } } }"
 _BY_PACKAGE_FILTER = (
-    "query($filter: PackageFilter!) { revision { packages(filter: $filter) { totalCount } } }"
+    "query($filter: SpecFilter!) { revision { packages(filter: $filter) { totalCount } } }"
 )
 
 

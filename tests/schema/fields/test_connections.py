@@ -41,7 +41,7 @@ class Listing:
 
 FILTERED = "filter: $filter, orderBy: $order"
 OF_SPECS = "$filter: SpecFilter, $order: SpecOrder"
-OF_PACKAGES = "$filter: PackageFilter, $order: PackageOrder"
+OF_PACKAGES = "$filter: SpecFilter, $order: PackageOrder"
 COMPARED = 'compare(base: "develop-2025-01-05", head: "develop")'
 SPEC = 'revision(ref: "v0.22.1") > spec(hash: "zh7lxl53wvxarodizic3kethrn3u3ann")'
 """A spec that most others need."""

@@ -20,7 +20,7 @@ SPECS = """query($filter: SpecFilter, $order: SpecOrder, $name: String!) {
     stack(name: "e4s") { specs(filter: $filter, orderBy: $order) { nodes { hash } } }
   }
 }"""
-PACKAGES = """query($filter: PackageFilter, $order: PackageOrder) {
+PACKAGES = """query($filter: SpecFilter, $order: PackageOrder) {
   revision {
     packages(filter: $filter, orderBy: $order) { totalCount nodes { name } }
     stack(name: "e4s") { packages(filter: $filter, orderBy: $order) { nodes { name } } }

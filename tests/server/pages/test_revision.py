@@ -7,7 +7,7 @@ from tests.server.pages.page_reader import Serve, data_of, numbers, shown
 from tests.snapshots.changes.graphs import edge, node
 from tests.snapshots.factories import a_spec, hash_of
 
-PACKAGES = """query($ref: String, $filter: PackageFilter, $order: PackageOrder) {
+PACKAGES = """query($ref: String, $filter: SpecFilter, $order: PackageOrder) {
   revision(ref: $ref) {
     ref digest numPackages numSpecs numStacks previous { ref }
     packages(filter: $filter, orderBy: $order) { nodes { name numSpecs } }

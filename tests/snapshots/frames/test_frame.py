@@ -14,7 +14,7 @@ from strawberry.utils.str_converters import to_camel_case, to_snake_case
 
 from snapshots.contents import Content
 from snapshots.errors import AmbiguousHash
-from snapshots.frames.filters import CONDITIONS, PackageFilter, SpecFilter
+from snapshots.frames.filters import CONDITIONS, SpecFilter
 from snapshots.frames.frame import Frame, PackageField, SpecField
 from snapshots.models import Spec
 from tests.model import listings
@@ -60,21 +60,7 @@ def random_filter(random: Random) -> SpecFilter:
     )
 
 
-def random_package_filter(random: Random) -> PackageFilter:
-    """Return a filter with about two conditions."""
-    return PackageFilter(
-        search=random.choice((None, None, "", "LIB", "lib1", "hdf5", "x")),
-        names=choice(random, NAMES),
-        stacks=choice(random, STACKS),
-        compilers=choice(random, COMPILER_NAMES),
-        operating_systems=choice(random, SYSTEMS),
-        platforms=choice(random, PLATFORMS),
-        targets=choice(random, TARGETS),
-    )
-
-
 FILTERS = seeded(random_filter)
-PACKAGE_FILTERS = seeded(random_package_filter)
 
 
 def meets(spec: Spec, conditions: SpecFilter) -> bool:
@@ -115,19 +101,13 @@ def test_select(specs: list[Spec], conditions: SpecFilter) -> None:
     ]
 
 
-@given(SPECS, PACKAGE_FILTERS)
-def test_select_packages(specs: list[Spec], conditions: PackageFilter) -> None:
-    """A package matches by its name, and by a single spec that meets all other conditions."""
+@given(SPECS, FILTERS)
+def test_select_packages(specs: list[Spec], conditions: SpecFilter) -> None:
+    """A package matches by a single spec that meets all conditions."""
     frame = frame_of(specs)
     codes = frame.select_packages(conditions)
     assert [frame.packages[code] for code in codes] == sorted(
-        {
-            spec.name
-            for spec in specs
-            if meets(spec, conditions.of_specs())
-            and (conditions.names is None or spec.name in conditions.names)
-            and (conditions.search or "").lower() in spec.name.lower()
-        }
+        {spec.name for spec in specs if meets(spec, conditions)}
     )
 
 
@@ -147,7 +127,7 @@ def test_order(specs: list[Spec]) -> None:
 def test_orders_of_packages(specs: list[Spec]) -> None:
     """Packages of unknown size sort first, equal ones by name."""
     frame = frame_of(specs)
-    codes = frame.select_packages(PackageFilter())
+    codes = frame.select_packages(SpecFilter())
     for field in PackageField:
         assert [frame.packages[code] for code in frame.sort_packages(codes, field)] == sorted(
             listings.names(specs), key=lambda name: listings.PACKAGE_ORDERS[field.name](name, specs)
