@@ -250,9 +250,7 @@ def _feed(
     _add(SubElement(root, "author"), "name", AUTHOR)
     _add(root, "generator", AUTHOR, version=cachelog_version())
     further = None if following is None else addresses.feed(series, package, following)
-    is_one_of_several = after is not None or further is not None
-    first = addresses.feed(series, package) if is_one_of_several else None
-    itself = addresses.feed(series, package, after)
+    first, itself = addresses.feed(series, package), addresses.feed(series, package, after)
     for rel, href in (("self", itself), ("first", first), ("next", further)):
         if href is not None:
             _add_link(root, rel, href, MEDIA_TYPE)

@@ -10,7 +10,7 @@ from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
 from snapshots.history import Neighbours
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.notes.causes import CauseEntry, CommitEntry, Group, Rebuilds, num_specs
-from snapshots.notes.losses import Losses, LostCell, LostPackage, LostVersion
+from snapshots.notes.losses import Losses, LostCell, LostPackage
 from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, listed, spelled
 from snapshots.recipes.commits import Links, SpackChange
 from snapshots.recipes.effects import CommitEffect
@@ -38,19 +38,9 @@ def causes_sentences(rebuilds: Rebuilds) -> list[Sentence]:
     The number of specs with an unknown cause comes first if these are the majority. There are none
     if no spec replaced another.
     """
-    clauses = []
-    if rebuilds.is_mostly_unknown:
-        clauses.append([_unknown(rebuilds.num_unknown, rebuilds.num_specs)])
-    if rebuilds.groups:
-        clauses += _clauses(rebuilds.by_reach(), rebuilds)
-    return [_sentence(clause) for clause in clauses]
-
-
-def _unknown(num_unknown: int, num_replacements: int) -> str:
-    if num_unknown == num_replacements:
-        return "the causes of the replacements are unknown"
-    of_all = counted(num_replacements, "replacement")
-    return f"the causes of {num_unknown:,} of {of_all} are unknown"
+    sentences = [Sentence(rebuilds.why_unknown)] if rebuilds.is_mostly_unknown else []
+    clauses = _clauses(rebuilds.by_reach(), rebuilds) if rebuilds.groups else ()
+    return [*sentences, *map(_sentence, clauses)]
 
 
 def cause_line(group: Group) -> Sentence:
@@ -409,10 +399,9 @@ def losses_sentences(losses: Losses) -> list[Sentence]:
     return [_sentence(clause) for clause in clauses or [["every package remains available"]]]
 
 
-def lost_package_line(lost: LostPackage) -> Sentence:
-    """Return the versions and the number of specs of a lost package."""
-    specs = f" ({counted(lost.num_specs, 'spec')})"
-    return Sentence(Name(lost.name), " ", *listed(lost.versions), specs)
+def lost_line(package: str, versions: Sequence[str], num_specs: int) -> Sentence:
+    """Return the versions of a package that are lost, and the number of their specs."""
+    return Sentence(Name(package), " ", *listed(versions), f" ({counted(num_specs, 'spec')})")
 
 
 def lost_with_line(stacks: Sequence[str], packages: Sequence[LostPackage]) -> Sentence:
@@ -421,12 +410,6 @@ def lost_with_line(stacks: Sequence[str], packages: Sequence[LostPackage]) -> Se
     names = enumerated([Name(stack)] for stack in stacks)
     lost = [piece for package in packages for piece in (", ", Name(package.name))][1:]
     return Sentence(f"{count} with the {noun} ", *names, ": ", *lost)
-
-
-def lost_version_line(lost: LostVersion) -> Sentence:
-    """Return the number of specs of a lost version."""
-    specs = f" ({counted(lost.num_specs, 'spec')})"
-    return Sentence(Name(lost.package), " ", Value(lost.version), specs)
 
 
 def lost_cells_line(values: Sequence[str], cells: Iterable[LostCell]) -> Sentence:

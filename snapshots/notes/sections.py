@@ -116,7 +116,13 @@ def _losses(losses: Losses) -> dict[str, Section]:
     groups = [(key, [*group]) for key, group in groupby(by_stacks, attrgetter("with_stacks"))]
     packages = [phrases.lost_with_line(stacks, lost) for stacks, lost in groups if stacks]
     packages += [
-        phrases.lost_package_line(lost) for lost in losses.packages if not lost.with_stacks
+        phrases.lost_line(lost.name, lost.versions, lost.num_specs)
+        for lost in losses.packages
+        if not lost.with_stacks
+    ]
+    versions = [
+        phrases.lost_line(lost.package, [lost.version], lost.num_specs)
+        for lost in losses.versions_gone
     ]
     cells = sorted(losses.coverage, key=attrgetter("values"))
     places = groupby(cells, attrgetter("values"))
@@ -127,9 +133,7 @@ def _losses(losses: Losses) -> dict[str, Section]:
             lines=packages,
             count=len(losses.packages),
         ),
-        "removed_versions": section_of(
-            "Removed versions", "version", map(phrases.lost_version_line, losses.versions_gone)
-        ),
+        "removed_versions": section_of("Removed versions", "version", versions),
         "lost_places": Section(
             title="Packages that are no longer built everywhere",
             noun="combination",

@@ -91,10 +91,6 @@ class Reference(str):
         reference.url, reference.short = url, short or text
         return reference
 
-    def __getnewargs__(self) -> tuple[str, str | None, str]:  # type: ignore[override]
-        """Return the arguments of ``__new__`` for pickle: another process may render the text."""
-        return str(self), self.url, self.short
-
 
 Pieces = Sequence[str]
 

@@ -220,12 +220,12 @@ def test_what_is_not_known_comes_first_where_it_is_most() -> None:
     explanation = explained(base, head)
     rebuilds = rebuilds_of(explanation.causes, explanation.comparison.specs)
     known = causes_sentences(rebuilds)
-    for count, first in ((4, []), (6, ["The causes of 6 of 12 replacements are unknown."])):
+    for count, first in ((4, []), (6, ["The cause of 6 specs is unknown."])):
         unknown = an_entry(CauseKind.UNKNOWN, "x", None, None, num_specs=count)
         sentences = causes_sentences(replace(rebuilds, causes=[*rebuilds.causes, unknown]))
         assert [*map(plain, sentences)] == [*first, *map(plain, known)]
     (alone,) = causes_sentences(replace(rebuilds, causes=[unknown], groups=[]))
-    assert plain(alone) == "The causes of the replacements are unknown."
+    assert plain(alone) == "The cause of 6 specs is unknown."
 
 
 # -- sentences in each markup
