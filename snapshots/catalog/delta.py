@@ -603,7 +603,8 @@ class TableView(ABC):
     If the store fails or the table is damaged, the error is kept until a later call succeeds.
     """
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, table: CatalogTable, location: str) -> None:
+        self.table = table
         self._location = location
         self._mark: Mark | None = None
         self._problem: CatalogError | None = None
@@ -616,13 +617,29 @@ class TableView(ABC):
         before, problem = self._mark, self._problem
         try:
             with translated(self._location):
-                self._read()
+                self._update()
             self._problem = None
         except CatalogError as error:
             self._mark, self._problem = None, error
             return problem is None
         return self._mark != before or problem is not None
 
-    @abstractmethod
-    def _read(self) -> None:
+    def _update(self) -> None:
         """Read the rows, unless the mark is that of the table."""
+        try:
+            self.table.current()
+            mark = self.table.mark
+        except TableNotFoundError:
+            mark = None
+        if mark is None or mark != self._mark:
+            self._read(exists=mark is not None)
+            self._mark = mark
+
+    def _require_sound(self) -> None:
+        """Raise the error of the last ``refresh``, if there was one."""
+        if self._problem is not None:
+            raise self._problem
+
+    @abstractmethod
+    def _read(self, *, exists: bool) -> None:
+        """Read the rows of the table, if it exists."""

@@ -75,8 +75,7 @@ class HistoryTables(TableView):
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        super().__init__(storage.location.text)
-        self.table = CatalogTable(
+        comparisons = CatalogTable(
             storage,
             "comparisons",
             COMPARISONS,
@@ -84,7 +83,7 @@ class HistoryTables(TableView):
             rows_at_once=64,
             advice=HOW_TO_MEND,
         )
-        """The log and the open state of the commit point."""
+        super().__init__(comparisons, storage.location.text)
         self.changes, self.hashes = (
             CatalogTable(
                 storage,
@@ -104,32 +103,23 @@ class HistoryTables(TableView):
         """Whether the last ``refresh`` found damage, so that they have to be made again."""
         return self._problem is not None and self._problem.reason.endswith(HOW_TO_MEND)
 
-    def _read(self) -> None:
-        try:
-            self.table.current()
-        except TableNotFoundError:
-            self._mark, self._counts, self._explained = None, {}, frozenset()
-            return
-        mark = self.table.mark
-        if mark == self._mark:
-            return
-        rows = self.table.select([*COUNT_COLUMNS, "causes_format"])
+    def _read(self, *, exists: bool) -> None:
+        columns = [*COUNT_COLUMNS, "causes_format"]
+        rows = self.table.select(columns) if exists else COMPARISONS.empty_table()
         explained = rows.filter(pc.equal(rows["causes_format"], CAUSES_FORMAT))
         self._explained = frozenset(pairs_in(explained))
-        self._counts, self._mark = counts_of(rows), mark
+        self._counts = counts_of(rows)
 
     @property
     def counts(self) -> Mapping[Pair, PairCounts]:
         """The counts of each stored pair."""
-        if self._problem is not None:
-            raise self._problem
+        self._require_sound()
         return self._counts
 
     @property
     def explained(self) -> frozenset[Pair]:
         """The pairs whose causes are stored in the format of this version."""
-        if self._problem is not None:
-            raise self._problem
+        self._require_sound()
         return self._explained
 
     def open(self) -> None:
@@ -209,8 +199,7 @@ class HistoryTables(TableView):
 
         The changes of a pair that is already stored are not added again, but its row is.
         """
-        if self._problem is not None:
-            raise self._problem
+        self._require_sound()
         new = [changes.rows for changes in computed if changes.pair not in self._counts]
         with translated(self._location):
             if new:
@@ -219,7 +208,7 @@ class HistoryTables(TableView):
                 self.changes.append(rows)
                 self.hashes.append(added.select(HASHES.names))
             self.table.append(comparisons_table(computed, importer_name(), datetime.now(UTC)))
-            self._read()
+            self._update()
 
     def drop(self) -> None:
         """Delete the tables: they are made again from the contents."""

@@ -56,13 +56,6 @@ def import_recipes(
         some = next(iter(found.values()))
         line, tips = _line_of(catalog, repository, some.source[0], warnings)
         source: Source = some.source[0], line
-        before = tables.newest_dated(source)
-        if before is not None and not repository.is_on_default_branch(before.commit):
-            warnings.append(
-                f"{repository.location} no longer has {short_digest(before.commit)} on its default "
-                "branch: its history was rewritten; commits that are gone from it count as taken "
-                "back"
-            )
         found = {
             revision: msgspec.structs.replace(recipes, line=line)
             for revision, recipes in found.items()

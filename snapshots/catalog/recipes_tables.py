@@ -54,8 +54,7 @@ class RecipesTables(TableView):
     """
 
     def __init__(self, storage: Storage) -> None:
-        super().__init__(storage.location.text)
-        self._recipes = CatalogTable(storage, "recipes", RECIPES)
+        super().__init__(CatalogTable(storage, "recipes", RECIPES), storage.location.text)
         self._commits = CatalogTable(storage, "commits", COMMITS)
         self._lock = threading.RLock()
         self._rows: dict[_RevisionKey, _Assigned] = {}
@@ -70,23 +69,14 @@ class RecipesTables(TableView):
         with self._lock:
             return super().refresh()
 
-    def _read(self) -> None:
-        try:
-            self._recipes.current()
-        except TableNotFoundError:
-            self._mark, self._rows, self._graphs = None, {}, None
-            return
-        mark = self._recipes.mark
-        if mark != self._mark:
-            rows = _assigned(self._recipes.read())
-            rows.sort(key=lambda row: row.recorded_at)
-            self._rows, self._graphs = {row.revision: row for row in rows}, None
-            self._mark = mark
+    def _read(self, *, exists: bool) -> None:
+        rows = _assigned(self.table.read()) if exists else []
+        rows.sort(key=lambda row: row.recorded_at)
+        self._rows, self._graphs = {row.revision: row for row in rows}, None
 
     @property
     def _of_revisions(self) -> Mapping[_RevisionKey, _Assigned]:
-        if self._problem is not None:
-            raise self._problem
+        self._require_sound()
         return self._rows
 
     @property
@@ -105,15 +95,6 @@ class RecipesTables(TableView):
         """Return when the recipes of a revision were recorded; None if they are unknown."""
         row = self._of_revisions.get(_key_of(revision))
         return None if row is None else row.recorded_at
-
-    def newest_dated(self, source: Source) -> Recipes | None:
-        """Return the recipes of a source's newest revision whose commit was found by date."""
-        rows = [
-            row
-            for row in self._of_revisions.values()
-            if row.recipes.source == source and row.recipes.found_by is RecipesOrigin.DATE
-        ]
-        return max(rows, key=lambda row: row.revision[1]).recipes if rows else None
 
     def between(self, base: SideInfo, head: SideInfo) -> Between | None:
         """Return the commits between the recipes of two revisions; None if they are unknown.
@@ -197,11 +178,11 @@ class RecipesTables(TableView):
                 self._commits.append(_commits_table(new))
                 self._graphs = None
             if recipes:
-                self._recipes.append(_recipes_table(recipes, moment))
+                self.table.append(_recipes_table(recipes, moment))
             self.refresh()
             # What was stored is valid even if this fails.
             with suppress(CatalogError, DeltaError, pa.ArrowException, OSError):
-                for table in (self._commits, self._recipes):
+                for table in (self._commits, self.table):
                     table.merge()
 
 

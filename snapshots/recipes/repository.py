@@ -135,10 +135,6 @@ class RecipesRepository:
         commit = self._last_until(floor(taken_at.timestamp()))
         return None if commit is None else Recipes(self.location, commit, RecipesOrigin.DATE)
 
-    def is_on_default_branch(self, commit: str) -> bool:
-        """Return whether a commit is reachable from the default branch; not so after a rewrite."""
-        return not self._run("rev-list", "--max-count=1", commit, "^HEAD", "--").strip()
-
     def _last_until(self, seconds: int) -> str | None:
         """Return the default branch's last own commit at or before a time; None without one."""
         self._num_dated += 1

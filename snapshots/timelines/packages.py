@@ -1,6 +1,6 @@
 """The timeline of a package in a series: one entry for each revision that touched it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -58,15 +58,6 @@ class PackageTimeline(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[PackageEntry, ...]
 
 
-class _VersionChange(msgspec.Struct, frozen=True):
-    """The versions of a package that a step added and removed, and the newest before and after."""
-
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    before: VersionKey | None
-    after: VersionKey | None
-
-
 def package_timeline(
     rows: pa.Table, name: str, series: str, history: History
 ) -> PackageTimeline | None:
@@ -99,34 +90,31 @@ def _counted(events: Events, codes: npt.NDArray[np.int8], num_codes: int) -> Num
 
 def _entries(events: Events, by_kind: Numbers, num_after: Numbers) -> list[PackageEntry]:
     """Return one entry for each step that has events, oldest first."""
-    versions = _version_changes(events)
-    by_reason = _counted(events, events.reasons, len(REASONS))
     places = np.flatnonzero(by_kind.any(axis=0))
     was_there = np.concatenate(([False], num_after[:-1] > 0))
+    before, after = _versions(events, places)
+    newest = {
+        number: (_newest(old), _newest(new))
+        for number, (old, new) in enumerate(zip(before, after, strict=True))
+        if old != new
+    }
     kinds = package_kinds(
         was_there[places],
         num_after[places] > 0,
         by_kind[ADDED][places] > 0,
         by_kind[REMOVED][places] > 0,
-        {
-            number: (versions[place].before, versions[place].after)
-            for number, place in enumerate(places.tolist())
-            if place in versions
-        },
+        newest,
     )
-    entries = []
-    columns = (places, kinds, by_kind[:, places].T, by_reason[:, places].T)
-    for place, kind, of_kinds, of_reasons in zip(
-        *(column.tolist() for column in columns), strict=True
-    ):
-        step = events.steps.neighbours[place]
-        changed = versions.get(place)
-        entry = PackageEntry(
+    by_reason = _counted(events, events.reasons, len(REASONS))
+    steps = [events.steps.neighbours[place] for place in places.tolist()]
+    columns = (kinds, by_kind[:, places].T, by_reason[:, places].T)
+    return [
+        PackageEntry(
             base=step.base,
             head=step.head,
             kind=_PACKAGE_KINDS[kind],
-            versions_added=changed.added if changed else (),
-            versions_removed=changed.removed if changed else (),
+            versions_added=tuple(text for text in new if text not in old),
+            versions_removed=tuple(text for text in old if text not in new),
             specs_added=of_kinds[ADDED],
             specs_removed=of_kinds[REMOVED],
             specs_changed=of_kinds[CHANGED],
@@ -134,30 +122,29 @@ def _entries(events: Events, by_kind: Numbers, num_after: Numbers) -> list[Packa
                 reason: count for reason, count in zip(REASONS, of_reasons, strict=True) if count
             },
         )
-        entries.append(entry)
-    return entries
+        for step, old, new, kind, of_kinds, of_reasons in zip(
+            steps, before, after, *(column.tolist() for column in columns), strict=True
+        )
+    ]
 
 
-def _version_changes(events: Events) -> dict[int, _VersionChange]:
-    """Return the changes of versions by step, for steps that have any."""
-    present = _present(events)
+def _versions(events: Events, places: Numbers) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the versions before and after each of some steps, newest first."""
     texts = events.version_values
     newest_first = sorted(
         range(len(texts)), key=lambda code: (version_key(texts[code]), texts[code]), reverse=True
     )
-    before = np.zeros((len(texts), len(events.steps)), np.bool_)
-    before[:, 1:] = present[:, :-1]
-    changes = {}
-    for place in np.flatnonzero((present != before).any(axis=0)).tolist():
-        old = [texts[code] for code in newest_first if before[code, place]]
-        new = [texts[code] for code in newest_first if present[code, place]]
-        changes[place] = _VersionChange(
-            added=tuple(text for text in new if text not in old),
-            removed=tuple(text for text in old if text not in new),
-            before=place_in_order(old[0]) if old else None,
-            after=place_in_order(new[0]) if new else None,
-        )
-    return changes
+    present = np.zeros((len(texts), len(events.steps) + 1), np.bool_)
+    present[:, 1:] = _present(events)[newest_first]
+    before, after = (
+        [[texts[newest_first[row]] for row in np.flatnonzero(column)] for column in columns.T]
+        for columns in (present[:, places], present[:, places + 1])
+    )
+    return before, after
+
+
+def _newest(versions: Sequence[str]) -> VersionKey | None:
+    return place_in_order(versions[0]) if versions else None
 
 
 def _present(events: Events) -> npt.NDArray[np.bool_]:
