@@ -35,7 +35,7 @@ from snapshots.texts import legible, quoted, shortened
 
 FORM = Page("/check", "check_form")
 RESULT = Page("/check", "check")
-PLAN_FORM = Page("/check/plan", "check_form", template="plan_form")
+PLAN_FORM = Page("/check/plan", "check_form")
 PLAN = Page("/check/plan", "plan")
 
 MAX_SPECS = 10_000
