@@ -1,7 +1,7 @@
 """The GraphQL documents of pages: their parameters, and how they are executed in process."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self
@@ -146,19 +146,6 @@ class DocumentAnswer(msgspec.Struct, frozen=True):
             error for error in self.errors if not self.data or root in error.get("path", ())[:1]
         )
         return next(of_root, None)
-
-
-def values_of(answer: Any, name: str) -> Iterator[Any]:
-    """Yield the values of all fields of a name in an answer."""
-    if isinstance(answer, list):
-        for item in answer:
-            yield from values_of(item, name)
-    elif isinstance(answer, dict):
-        for key, value in answer.items():
-            if key == name:
-                yield value
-            else:
-                yield from values_of(value, name)
 
 
 class PageRequest(msgspec.Struct, frozen=True):

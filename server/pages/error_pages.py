@@ -16,22 +16,13 @@ from server.pages.addresses import (
     path_filled,
     query_string,
 )
-from server.pages.documents import DocumentAnswer, DocumentRunner, document, values_of
+from server.pages.documents import DocumentAnswer, DocumentRunner, document
 from server.pages.renderer import NO_STORE, PageResponse, Renderer
 from server.pages.routes import Page
-from snapshots.texts import nearest_names, quoted
+from snapshots.texts import quoted
 
-_MAX_SUGGESTIONS = 8
-_SIMILAR_NAMES = {
-    "package": "nearest_packages",
-    "stack": "nearest_stacks",
-    "series": "nearest_series",
-    "spec": "",
-}
-"""The kinds of page subjects, and the documents that query similar names."""
-
-_IN_CATALOG = "nearest_catalog_packages"
-"""The document for a package that is not looked up in a particular revision."""
+_SUGGESTED = {"package": "PACKAGE", "stack": "STACK", "series": "SERIES"}
+"""The kinds of page subjects that have names, and the kinds of suggestions that resemble them."""
 
 _HASH, _SPEC, _CAUSE, _COMMIT = "hash", "spec", "cause", "commit"
 _NARROWING = "narrowing"
@@ -45,7 +36,7 @@ class Nearest(msgspec.Struct, frozen=True):
     """The kind and name of a subject that was not found, and links to the nearest names.
 
     ``ref`` is the revision in which it was looked up, if that exists. ``elsewhere`` are the series
-    that have or had a package, as returned by the document ``nearest_packages``.
+    that have or had a package, as returned by the document ``nearest``.
     """
 
     kind: str = ""
@@ -90,14 +81,16 @@ async def nearest_to(
     if kind == _CAUSE:
         all_causes = address.to("compare", f"{params['base']}...{params['head']}")
         return Nearest(kind, params["cause"], [("all causes of the comparison", all_causes)])
-    if kind not in _SIMILAR_NAMES or not params:
+    if kind not in (*_SUGGESTED, _SPEC) or not params:
         return Nearest()
     parameter, name = [*params.items()][-1]
-    sought = _IN_CATALOG if kind == "package" and "ref" not in params else _SIMILAR_NAMES[kind]
-    data, names = await _names_like(name, sought, params, runner)
-    links = _links(page, address, params, parameter, names)
+    ref = params.get("ref", "")
+    if kind == _SPEC:
+        return Nearest(kind, name, ref=ref)
+    data = await _similar(kind, name, ref, runner)
+    names = [suggestion["value"] for suggestion in data.get("similar") or ()]
     elsewhere = (data.get("elsewhere") or {}).get("inSeries", ())
-    return Nearest(kind, name, links, params.get("ref", ""), elsewhere)
+    return Nearest(kind, name, _links(page, address, params, parameter, names), ref, elsewhere)
 
 
 def _of_error(
@@ -123,26 +116,14 @@ def _narrowing_at_fault(address: Address, error: Mapping[str, Any]) -> str:
     return parameter if is_bad and address.has(parameter) else ""
 
 
-async def _names_like(
-    name: str, document_name: str, params: Mapping[str, str], runner: DocumentRunner
-) -> tuple[Mapping[str, Any], list[str]]:
-    """Return the answer to a document, and the names in it that are similar to a name."""
-    if not document_name:
-        return {}, []
-    names_document = document(document_name)
-    parameters = names_document.known({key: [value] for key, value in params.items()})
+async def _similar(kind: str, name: str, ref: str, runner: DocumentRunner) -> Mapping[str, Any]:
+    """Return the answer with the names of a kind that resemble a name, in a revision if given."""
+    variables = {"name": name, "kinds": [_SUGGESTED[kind]], "isPackage": kind == "package"}
     try:
-        answered = await runner.run(names_document.text, names_document.variables(parameters))
+        answered = await runner.run(document("nearest").text, variables | {"ref": ref or None})
     except BadRequest:  # overload: the page is shown without suggestions
-        return {}, []
-    spelt = [
-        near for error in answered.errors for near in error.get("extensions", {}).get("nearest", ())
-    ]
-    named = [*values_of(answered.data, "name")]
-    # These two documents filter the names themselves.
-    if document_name not in (_IN_CATALOG, _SIMILAR_NAMES["package"]):
-        named = nearest_names(name, named)
-    return answered.data, [*dict.fromkeys([*spelt, *named])][:_MAX_SUGGESTIONS]
+        return {}
+    return answered.data
 
 
 def _links(

@@ -11,6 +11,7 @@ from unittest.mock import AsyncMock, Mock, create_autospec
 from urllib.parse import unquote, urljoin
 
 import httpx
+import orjson
 import pytest
 from msgspec.structs import replace
 from starlette.routing import compile_path
@@ -19,7 +20,7 @@ from starlette.types import Scope
 from server.app import create_app
 from server.graphql.execution import Execution
 from server.pages.addresses import Address
-from server.pages.documents import DocumentAnswer, values_of
+from server.pages.documents import DocumentAnswer
 from server.pages.error_pages import Nearest, missing
 from server.pages.renderer import POLICY, Renderer
 from server.pages.routes import PAGES, TABS
@@ -62,7 +63,7 @@ def test_urls_of_objects_are_pages(history_client: httpx.Client) -> None:
     variables = {"base": base, "head": head, "hash": first, "other": second}
     answer = data_of(history_client, questions.URLS, **variables)
     assert all(cause["url"] is None for cause in answer["compareSpecs"]["causes"]["nodes"])
-    urls = [url for url in values_of(answer, "url") if url is not None]
+    urls = re.findall(r'"url":"([^"]*)"', orjson.dumps(answer).decode())
     assert len(urls) > 20
     for url in urls:
         assert history_client.get(url, headers=BROWSER).status_code == 200, url
