@@ -90,7 +90,7 @@ def signature(body: bytes, secret: str) -> str:
 # -- deliveries
 
 
-FORMAT = 2
+FORMAT = 3
 """The version of the document. It increases when a name is removed or changes its meaning."""
 
 EVENT = "revision.published"

@@ -138,7 +138,7 @@ def test_body_describes_the_revision() -> None:
     assert received.headers["x-cachelog-delivery"] == received.json["delivery"]
     assert "x-cachelog-signature-256" not in received.headers
     body = received.json
-    assert (body["format"], body["event"]) == (2, "revision.published")
+    assert (body["format"], body["event"]) == (3, "revision.published")
     assert before <= datetime.fromisoformat(body["sent_at"]) <= datetime.now(UTC)
     assert (body["base"]["tag"], body["revision"]["tag"]) == ("v0.21.0", "v0.22.0")
     assert body["highlights"] == [*map(plain, LOG.highlights)]
