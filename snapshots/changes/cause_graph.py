@@ -1,7 +1,7 @@
 """The pairs of nodes whose different hashes explain each other.
 
 The walk leads from a pair of counterparts to the pairs of their common dependencies whose hashes
-differ, and on from there. Each pair is visited once, so cycles end.
+differ, and on from there. Each pair is visited once.
 
 A dependency of one node is paired with the dependency of the other node that has the same name. If
 a name occurs twice on either side, edges of equal types are paired: those to equal hashes first,
@@ -161,8 +161,8 @@ def _repeated(keys: npt.NDArray[Any]) -> npt.NDArray[Any]:
 MAX_PAIRS_PER_NODE = 4
 """Maximum number of pairs per node of the two graphs; real ones rarely need more than one.
 
-Cycles of different lengths have as many pairs as the product of their lengths. If there are more
-pairs, the most distant ones are not followed.
+Two nodes of the same names at every depth can have as many pairs as the product of both numbers of
+nodes. If there are more pairs, the most distant ones are not followed.
 """
 
 MAX_STEPS = 1_000

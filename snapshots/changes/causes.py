@@ -3,8 +3,7 @@
 ``causes(b, h)`` of two nodes of one package are their own causes (``CauseNaming``) and, for each
 dependency that both have with different hashes, the causes of that pair. If the source of one side
 states nothing about a node of a pair (it is outside the cache), the pair itself is a cause of kind
-EXTERNAL. A pair without any cause that leads to no other pair is a cause of kind UNKNOWN. If pairs
-lead only to each other in a cycle, all of them are.
+EXTERNAL. A pair without any cause that leads to no other pair is a cause of kind UNKNOWN.
 
 The differing own facts of a node are one cause, named by the first fact that differs: a new version
 nearly always has a new recipe and other dependencies, which are not further causes. If the
@@ -603,7 +602,7 @@ class Causes(Arrays):
             is_apart &= np.logical_or.reduce(
                 [differ_in(name, *pairs_of_nodes) for name in ARCHITECTURE]
             )
-        ends = order.ends((facts != 0) | graph.is_external | documents.differ | is_apart)
+        ends = order.ends & (facts == 0) & ~(graph.is_external | documents.differ | is_apart)
         own = CauseNaming(base, head, graph).run(facts, documents, is_apart, ends)
         if are_twins:
             own = _undirected(own)

@@ -196,10 +196,10 @@ class Walk:
 
     Nodes that are equal in all ``columns`` and in the compiler that they state, and whose
     dependencies are equal in the same sense, are one *kind*, of which only the first node is kept:
-    equal graphs under many hashes are walked once. A node that leads to a cycle is its own kind.
+    equal graphs under many hashes are walked once.
 
-    ``start_of`` contains the index in ``starts`` of the kind of each row, ``levels`` the kinds that
-    do not lead to cycles, bottom-up, and ``components`` the others. The targets of the kind n are
+    ``start_of`` contains the index in ``starts`` of the kind of each row, ``kinds`` the kinds
+    bottom-up. The targets of the kind n are
     those from ``edges[n]`` to ``edges[n + 1]``. ``stating`` are the kinds that state a compiler,
     and ``compilers`` hashes of these compilers.
     """
@@ -221,8 +221,7 @@ class Walk:
         is_first = np.zeros(len(nodes), np.bool_)
         is_first[first] = True
         self._nodes = nodes[first]
-        self.levels: list[int] = kinds[order.nodes[is_first[order.nodes]]].tolist()
-        self.components: list[list[int]] = [kinds[nodes].tolist() for nodes in order.components]
+        self.kinds: list[int] = kinds[order.nodes[is_first[order.nodes]]].tolist()
         counts = np.bincount(sources, minlength=len(nodes))
         begins = np.cumsum(counts) - counts
         of_first = places_of_runs(begins[first], counts[first])
@@ -249,8 +248,6 @@ def _hashes_of_kinds(order: BottomUpGraph, facts: Fingerprints) -> Fingerprints:
         hashes[nodes] = scattered(hashes[nodes])
 
     order.spread(hashes, np.add, finish)
-    for component in order.components:
-        hashes[component] = scattered(component.astype(np.uint64))
     return hashes
 
 
@@ -270,33 +267,13 @@ class _NumberedWalk:
         below = [0] * len(self._item_of)
         whole = [0] * len(self._item_of)
         targets, edges = walk.targets, walk.edges
-        for kind in walk.levels:
+        for kind in walk.kinds:
             items = bits[self._compiler_of[kind]]
             for other in targets[edges[kind] : edges[kind + 1]]:
                 items |= whole[other]
             below[kind] = items
             whole[kind] = items | bits[self._item_of[kind]]
-        for component in walk.components:
-            self._close(component, bits, below, whole)
         return list(map(below.__getitem__, walk.starts.tolist()))
-
-    def _close(
-        self, component: Sequence[int], bits: Sequence[int], below: Sets, whole: Sets
-    ) -> None:
-        """Set the sets of kinds that all depend on each other."""
-        targets, edges = self._walk.targets, self._walk.edges
-        items = once = twice = 0
-        for kind in component:
-            items |= bits[self._compiler_of[kind]]
-            for other in targets[edges[kind] : edges[kind + 1]]:
-                items |= whole[other]
-            bit = bits[self._item_of[kind]]
-            twice |= once & bit
-            once |= bit
-        for kind in component:
-            alone = bits[self._item_of[kind]] & ~(items | twice)
-            whole[kind] = items | once
-            below[kind] = whole[kind] & ~alone
 
 
 def _counts(sets: Sets) -> Numbers:

@@ -13,7 +13,7 @@ from tests.model.states import State, is_to_compiler
 from tests.snapshots.factories import hash_of, seeded
 
 _ROUNDS = 12
-"""Number of times that hashes are computed: a change passes through cycles of fewer builds."""
+"""Number of times that hashes are computed: a change passes through chains of fewer builds."""
 
 
 class Need(NamedTuple):
@@ -59,14 +59,13 @@ class Build(NamedTuple):
 Builds = Sequence[Build]
 
 
-def state_of(builds: Builds, *, cycles: bool = False, rounds: int = _ROUNDS) -> State:
+def state_of(builds: Builds, *, rounds: int = _ROUNDS) -> State:
     """Return the state that a source states of builds, which needs refer to by position.
 
-    With ``cycles`` a need can also be met by the build itself, or the next one. Equal builds are
-    one spec, in the stacks of all. Hashes are computed ``rounds`` times: longer chains need more of
-    them.
+    Equal builds are one spec, in the stacks of all. Hashes are computed ``rounds`` times: longer
+    chains need more of them.
     """
-    needs = [_met(number, builds, cycles=cycles) for number in range(len(builds))]
+    needs = [_met(number, builds) for number in range(len(builds))]
     hashes = _hashes(builds, needs, rounds)
     edges = [
         tuple(sorted({_edge(need, builds, hashes) for need in needs[number]}))
@@ -85,13 +84,10 @@ def state_of(builds: Builds, *, cycles: bool = False, rounds: int = _ROUNDS) -> 
     return State(inside.values(), [spec for spec in outside.values() if spec.hash in reached])
 
 
-def _met(number: int, builds: Builds, *, cycles: bool) -> list[Need]:
+def _met(number: int, builds: Builds) -> list[Need]:
     """Return the needs of a build, with the numbers of the builds that meet them."""
-    choice = number + 2 if cycles else number
-    needs = [need._replace(number=need.number % choice) for need in builds[number].needs if choice]
-    return [
-        need for need in needs if need.number < len(builds) and builds[need.number].place != "gone"
-    ]
+    needs = [need._replace(number=need.number % number) for need in builds[number].needs if number]
+    return [need for need in needs if builds[need.number].place != "gone"]
 
 
 def _hashes(builds: Builds, needs: Sequence[list[Need]], rounds: int) -> list[str]:
@@ -263,8 +259,7 @@ def weeks(draw: st.DrawFn) -> tuple[State, State]:
     for edit in draw(st.lists(_EDITS, max_size=4)):
         later = edited(later, edit)
     later = later + draw(st.lists(_BUILDS, max_size=1))
-    cycles = draw(st.sampled_from((False, False, True)))
-    base, head = (state_of(some, cycles=cycles) for some in (builds, later))
+    base, head = map(state_of, (builds, later))
     of_pages = draw(st.sampled_from((*[""] * 7, "both", "base", "head")))
     if of_pages in ("both", "base"):
         base = as_pages_tell(base)
@@ -314,8 +309,7 @@ def _tower(random: Random) -> tuple[State, State]:
         choices["needs"] = (*needs, _need(random, number))
         fact = random.choice([*_VALUES, *["needs"] * 5])
         later = edited(later, Edit(fact, choices[fact], number))
-    cycles = random.random() < 0.3
-    return state_of(builds, cycles=cycles), state_of(later, cycles=cycles)
+    return state_of(builds), state_of(later)
 
 
 def _need(random: Random, number: int) -> Need:

@@ -604,7 +604,7 @@ class Causes:
 
     @cached_property
     def reached(self) -> dict[Pair, set[Pair]]:
-        """The pairs below each pair, which include itself only in a cycle."""
+        """The pairs below each pair."""
         return {pair: self._reach(pair) for pair in self.below}
 
     def _reach(self, start: Pair) -> set[Pair]:
@@ -618,11 +618,8 @@ class Causes:
         return reached
 
     def _ends_without_cause(self, pair: Pair) -> bool:
-        """Return whether no pair from here on has a cause, and all of them lead back here."""
-        reached = self.reached[pair]
-        return not any(self._own[below] for below in {pair, *reached}) and all(
-            pair in self.reached[below] for below in reached
-        )
+        """Return whether a pair has no cause and leads to no other pair."""
+        return not self._own[pair] and not self.reached[pair]
 
     # -- of one spec
 

@@ -38,7 +38,7 @@ def check(base: Sequence[Spec], head: Sequence[Spec]) -> None:
 @FEWER_EXAMPLES
 @given(weeks())
 def test_against_the_model(week: tuple[State, State]) -> None:
-    """The model agrees for cycles, absent specs and compilers without edges."""
+    """The model agrees for absent specs and compilers without edges."""
     check(*([*state.specs.values()] for state in week))
 
 
@@ -48,10 +48,9 @@ def test_against_the_model(week: tuple[State, State]) -> None:
         ([], []),
         ([node("a")], []),
         ([node("a")], [node("b")]),
-        ([node("a", "a")], [node("a:2", "a:3"), node("a:3", "a:2")]),
-        ([node("a", "b"), node("b", "a")], [node("a", "b", "c"), node("b", "a"), node("c", "b")]),
+        ([node("a", "b"), node("b")], [node("a", "b", "c"), node("b"), node("c", "b")]),
     ],
 )
 def test_small_graphs(base: list[Spec], head: list[Spec]) -> None:
-    """The model agrees on empty graphs, and on specs that depend on themselves."""
+    """The model agrees on empty graphs."""
     check(base, head)
