@@ -85,7 +85,7 @@ num_specs int: How many specs the content has.
 num_stacks int: How many stacks the content has, root not counted.
 total_size int: The sum of the known sizes in bytes; null if none is.
 source_kind text: {SOURCE_KIND_TEXT}
-source_location text: Where it was read: a path or URL, or the name given with `--source-name`.
+source_location text: Where it was read: a path or URL.
 source_version text: The commit or ETag that was read, if it had one.
 source_importer text: The program that read it, with its version.
 source_synthetic bool: Whether the data is generated.

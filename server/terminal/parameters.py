@@ -1,4 +1,4 @@
-"""Shared arguments, options and groups of commands, and the types of their values."""
+"""Shared arguments and options of commands, and the types of their values."""
 
 import inspect
 import os

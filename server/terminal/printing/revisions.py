@@ -53,7 +53,6 @@ _MAX_LISTED = 10
 _MAX_DEPENDENTS = 20
 _LONGEST_GROUP = 30
 _FACETS = ("target", "platform", "operating_system", "compiler")
-_REF_AND_SUBJECT = 2
 
 
 # -- lists
@@ -195,23 +194,22 @@ def print_subject(opened: OpenedCatalog, words: Sequence[str]) -> None:
     what ``History.resolve`` raises, and InvalidArgument, CatalogError or AmbiguousHash if there is
     no such subject.
     """
-    if len(words) == _REF_AND_SUBJECT:
-        revision = opened.history.resolve(words[0])
-        if words[1].startswith("/"):
-            _print_spec(opened, revision, words[1])
-        else:
-            _print_package_in(opened, revision, words[1])
-    elif not words:
+    if not words:
         _print_revision(opened, opened.revision(None))
-    elif words[0].startswith("/"):
-        _print_spec(opened, None, words[0])
+        return
+    *refs, subject = words
+    revision = opened.history.resolve(refs[0]) if refs else None
+    if subject.startswith("/"):
+        _print_spec(opened, revision, subject)
+    elif revision is not None:
+        _print_package_in(opened, revision, subject)
     else:
         try:
-            revision = opened.history.resolve(words[0])
+            revision = opened.history.resolve(subject)
         except RevisionNotFound as error:
-            if any(sign in words[0] for sign in "~@"):
+            if any(sign in subject for sign in "~@"):
                 raise
-            _print_newest_package(opened, words[0], error)
+            _print_newest_package(opened, subject, error)
         else:
             _print_revision(opened, revision)
 
