@@ -58,7 +58,6 @@ def _plan(options: argparse.Namespace) -> Plan:
         rounds=1 if options.quick else 7,
         seconds=0.02 if options.quick else 1,
         calls=1 if options.quick else 25,
-        revisions=5 if options.quick else 200,
         contents=20 if options.quick else 250,
         specs_of_years=400 if options.quick else 60_000,
         sizes=(400, 800, 1_200) if options.quick else (58_000, 300_000, 1_000_000),

@@ -165,8 +165,7 @@ OF_CATALOG = {
     "tags": "tags { name series { name } latest { numSpecs } }",
     "series": "allSeries { name latest { tagName } revisions { totalCount } }",
     "growth": "allSeries { growth { numSpecs numSpecsAdded numSpecsRemoved } }",
-    "growth with revisions": "allSeries { growth { revision { tagName takenAt } comparison { id } "
-    "numSpecs } }",
+    "growth with revisions": "allSeries { growth { revision { tagName takenAt } numSpecs } }",
     "growth of the newest": "allSeries { latest { growthPoint { numSpecsAdded } } }",
     "growth of revisions": "revisions(first: 1000) { nodes { growthPoint { revision { tagName "
     "} numSpecsAdded numSpecsRemoved "

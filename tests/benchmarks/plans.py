@@ -25,7 +25,6 @@ DECIDING = tuple(
 )
 _LISTS_OF_A_PACKAGE = 28
 _SWITCHES = [f"switch-{number}" for number in range(20)]
-_SMALL = {"packages": 40, "specs": 400}
 
 
 class Data:
@@ -45,18 +44,9 @@ class Data:
         return self._made(f"develop-{self.specs}", self._publish)
 
     @cached_property
-    def tags(self) -> Path:
-        """A catalog of two tags with ``specs`` specs each, neither a difference from the other."""
-        return self._made(f"tags-{self.specs}", self._publish_tags)
-
-    @cached_property
     def pages(self) -> Path:
         """The cache pages of the newer revision, with as many lists of variants as real ones."""
         return self._made(f"varied-pages-{self.specs}", self._write_pages)
-
-    def many_revisions(self, count: int) -> Path:
-        """Return a catalog of ``count`` revisions of 400 specs, published one by one."""
-        return self._made(f"catalog-of-{count}", lambda folder: _publish_singly(folder, count))
 
     def digests(self) -> tuple[str, str]:
         """Return the digests of the catalog's contents, the older one first."""
@@ -72,10 +62,6 @@ class Data:
     def _publish(self, folder: Path) -> None:
         weeks = demo.develop_history(revisions=2, packages=self.packages, specs=self.specs)
         Catalog(str(folder)).publish([week for week in weeks if week.tag == "develop"])
-
-    def _publish_tags(self, folder: Path) -> None:
-        snapshots = demo_histories.history(revisions=2, packages=self.packages, specs=self.specs)
-        Catalog(str(folder)).publish(list(snapshots))
 
     def _write_pages(self, folder: Path) -> None:
         *_, newest = demo_histories.history(revisions=2, packages=self.packages, specs=self.specs)
@@ -151,14 +137,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     seconds: float
     calls: int
-    revisions: int
     contents: int
     specs_of_years: int
     sizes: tuple[int, int, int]
     notes: list[str] = []
-
-
-def _publish_singly(folder: Path, count: int) -> None:
-    catalog = Catalog(str(folder))
-    for snapshot in demo_histories.history(revisions=count, **_SMALL):
-        catalog.publish([snapshot])

@@ -1,13 +1,11 @@
-"""``scale``: the size of a revision in memory and on disk, the start of a server, and growth.
+"""``scale``: how the cost grows with the number of specs; ``million``: up to a million.
 
-How the cost grows with the number of specs is measured in processor time, once for each number, and
-written to ``docs/benchmarks.md``. ``million`` measures only this, up to a million specs.
+It is measured in processor time, once for each number, and written to ``docs/benchmarks.md``.
 """
 
 import gc
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -18,10 +16,9 @@ from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.library import Library
 from tests.benchmarks.imports import publish
-from tests.benchmarks.measurements import Measurement, compared, measure
-from tests.benchmarks.over_http import cachelog
+from tests.benchmarks.measurements import Measurement, compared
 from tests.benchmarks.plans import ROOT, Data, Plan
-from tests.benchmarks.processes import in_fresh_process, serving
+from tests.benchmarks.processes import in_fresh_process
 from tests.benchmarks.queries import QUERIES
 from tests.benchmarks.results import rounded
 from tests.schema.default_api import api
@@ -34,73 +31,12 @@ _TABLE = re.compile(r"(?<=<!-- growth -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def run(plan: Plan, name: str) -> Iterator[Measurement]:
-    """Measure memory, disk, start and growth, or only growth."""
-    if name == "scale":
-        yield from _memory(plan)
-        yield from _disk(plan)
-        yield from _start(plan)
+    """Measure each step for two or three numbers of specs."""
     growth = [*_growth(plan, plan.sizes[: 2 if name == "scale" else 3])]
     yield from growth
     if plan.rounds > 1:
         text = _DOCUMENT.read_text()
         _DOCUMENT.write_text(_TABLE.sub(lambda _: growth_table(growth), text))
-
-
-def _memory(plan: Plan) -> Iterator[Measurement]:
-    subject = f"memory of a revision of {plan.data.specs:,} specs"
-    values = [in_fresh_process(_resident, plan.data.tags) for _ in range(plan.rounds)]
-    yield Measurement("scale", subject, "loaded", "MB", values)
-
-
-def _resident(folder: Path) -> float:
-    """Return the memory of the second frame of a process, in MB; the first loads libraries, too."""
-    catalog = Catalog(str(folder))
-    catalog.refresh()
-    library = Library(catalog)
-    newer, older = catalog.history.revisions
-    library.frames.get(older.digest)
-    before = _resident_mb()
-    library.frames.get(newer.digest)
-    return _resident_mb() - before
-
-
-def _resident_mb() -> float:
-    from resource import getpagesize
-
-    gc.collect()
-    return int(_STATM.read_text().split()[1]) * getpagesize() / _MB
-
-
-def _disk(plan: Plan) -> Iterator[Measurement]:
-    subject = f"a revision of {plan.data.specs:,} specs on disk"
-    pages = _size_mb(plan.data.pages)
-    stored = _size_mb(plan.data.tags) / 2
-    sizes = {"its cache pages": [pages], "cachelog: in the catalog, one of two": [stored]}
-    yield from compared("scale", subject, sizes, unit="MB")
-
-
-def _size_mb(folder: Path) -> float:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / _MB
-
-
-def _start(plan: Plan) -> Iterator[Measurement]:
-    contender = "cachelog serve: until /health/ready answers"
-    yield from measure(
-        "scale",
-        f"start on a catalog of {plan.revisions} revisions",
-        {contender: partial(_start_seconds, plan.data.many_revisions(plan.revisions))},
-        unit="s",
-        rounds=plan.rounds,
-    )
-
-
-def _start_seconds(catalog: Path) -> float:
-    how = cachelog(catalog)
-    with serving(how.command, environ=how.environ, ready=how.ready) as server:
-        return server.start_seconds
-
-
-# -- growth
 
 
 def _growth(plan: Plan, sizes: Sequence[int]) -> Iterator[Measurement]:
@@ -116,6 +52,13 @@ def _growth(plan: Plan, sizes: Sequence[int]) -> Iterator[Measurement]:
             values.setdefault(measured, {})[f"cachelog: {specs:,} specs"] = [value]
     for (subject, unit), of_sizes in values.items():
         yield from compared("scale", subject, of_sizes, unit=unit)
+
+
+def _resident_mb() -> float:
+    from resource import getpagesize
+
+    gc.collect()
+    return int(_STATM.read_text().split()[1]) * getpagesize() / _MB
 
 
 def _steps(folder: Path) -> dict[tuple[str, str], float]:

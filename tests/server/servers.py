@@ -102,7 +102,15 @@ def serving_app(app: Any) -> Iterator[httpx.Client]:
 
 
 class _Files(SimpleHTTPRequestHandler):
-    """Serves files without a log."""
+    """Serves files without a log, and 404.html at every unknown URL, as static hosts do."""
+
+    def send_error(self, code: int, *_: object) -> None:
+        """Answer with the page, if there is one."""
+        page = Path(self.directory, "404.html")
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(page.read_bytes() if page.exists() else b"")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Discard the message."""

@@ -4,10 +4,8 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePath
 
 import pytest
@@ -19,7 +17,7 @@ from docs.hooks import ELSEWHERE
 from schema import api
 from tests.server.browsers import paste
 from tests.server.pages.browser import complaints, loaded, seen_as, settle, sideways
-from tests.server.servers import until
+from tests.server.servers import serving_files, until
 from tests.server.test_cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -43,26 +41,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class Files(SimpleHTTPRequestHandler):
-    """Serves a folder as static hosts do: 404.html at every unknown URL."""
-
-    def send_error(self, code: int, *_: object) -> None:
-        """Answer with the page 404.html."""
-        page = Path(self.directory, "404.html").read_bytes()
-        self.send_response(code)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(page)
-
-
 @pytest.fixture(scope="module")
 def url(site: Path) -> Iterator[str]:
     """Serve the site; return its URL."""
-    handler = partial(Files, directory=str(site))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serving_files(site) as url:
+        yield url
 
 
 def anchors(page: Path) -> set[str]:

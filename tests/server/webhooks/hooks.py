@@ -1,10 +1,9 @@
 """A receiver of webhooks that records requests and sends predefined responses."""
 
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from time import sleep
 from typing import Any
 
@@ -14,6 +13,7 @@ from server.webhooks import announcement
 from snapshots.history import Neighbours
 from snapshots.models import is_revision
 from tests.snapshots.notes.stories import BASE, HEAD, log_between
+from tests.snapshots.sources.buildcache.misbehaving_servers import send, serving
 
 
 @dataclass(frozen=True)
@@ -58,33 +58,16 @@ def receiving(answers: Sequence[Answer] = (), *, silent_seconds: float = 0) -> I
     The receiver may be silent for a while first.
     """
     remaining = iter(answers)
-    lock = threading.Lock()
+    with serving() as server:
+        hook = Hook(server.at("/hooks/token?key=s3cret"))
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            with lock:
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                hook.received.append(Received(self.path, headers, body))
-                status, extra_headers = next(remaining, (204, {}))
+        def receive(request: BaseHTTPRequestHandler) -> None:
+            body = request.rfile.read(int(request.headers["content-length"]))
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            hook.received.append(Received(request.path, headers, body))
+            code, extra_headers = next(remaining, (204, {}))
             sleep(silent_seconds)
-            self.send_response(status)
-            for name, value in extra_headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", "0")
-            self.end_headers()
+            send(request, code, headers={**extra_headers, "Content-Length": "0"})
 
-        def log_message(self, *_arguments: Any) -> None:
-            pass
-
-        def handle(self) -> None:
-            with suppress(OSError):  # clients may disconnect
-                super().handle()
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        hook = Hook(f"http://127.0.0.1:{server.server_port}/hooks/token?key=s3cret")
-        threading.Thread(target=server.serve_forever, args=(0.02,)).start()
-        try:
-            yield hook
-        finally:
-            server.shutdown()
+        server.otherwise = receive
+        yield hook
