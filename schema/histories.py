@@ -329,6 +329,13 @@ class SeriesPackage(Node):
 
     - name: The package's name.
     - series: The series.
+    - versions: The versions of its specs in `lastSeen`, newest first.
+    - num_specs: Number of its specs in `lastSeen`.
+    - num_revisions: Number of revisions of the series that have it.
+    - first_seen: The first revision that has a spec of it.
+    - last_seen: The last revision that has a spec of it.
+    - gone_in: The revision after `lastSeen`, which no longer has it; null if the newest revision of
+      the series has it.
     """
 
     context: strawberry.Private[Context]
@@ -371,6 +378,11 @@ class SeriesPackage(Node):
             (self.in_series,) = (one for one in of_all if one.series == self.series_name)
         return self.in_series
 
+    @property
+    def _seen(self) -> PackageTimeline | PackageInSeries:
+        """Whichever is in memory."""
+        return self.timeline or self._summary
+
     series = series_field("series_name")
 
     @resolver(SMALL)
@@ -378,15 +390,8 @@ class SeriesPackage(Node):
         """The package in all series."""
         return catalog_package(info.context, self.name)
 
-    @resolver()
-    def versions(self) -> list[str]:
-        """The versions of its specs in `lastSeen`, newest first."""
-        return list(self._summary.versions)
-
-    @resolver()
-    def num_specs(self) -> int:
-        """Number of its specs in `lastSeen`."""
-        return self._summary.num_specs
+    versions = many.attribute("_summary.versions", list[str])
+    num_specs = many.attribute("_summary.num_specs", int)
 
     @resolver(OF_HISTORY)
     def newest_versions(self, info: Info) -> list["TargetVersion"] | None:
@@ -397,36 +402,16 @@ class SeriesPackage(Node):
             for target, (version, num_specs) in cells.newest_versions(self.series_name).items()
         ]
 
-    @resolver()
-    def num_revisions(self) -> int:
-        """Number of revisions of the series that have it."""
-        return self._summary.num_revisions
-
-    @resolver()
-    def first_seen(self) -> Revision:
-        """The first revision that has a spec of it."""
-        return Revision(info=(self.timeline or self._summary).first_seen)
-
-    @resolver()
-    def last_seen(self) -> Revision:
-        """The last revision that has a spec of it."""
-        return Revision(info=(self.timeline or self._summary).last_seen)
-
-    @resolver()
-    def gone_in(self) -> Revision | None:
-        """The revision after `lastSeen`, which no longer has it; null if the newest revision of the
-        series has it.
-        """
-        gone_in = self._summary.gone_in
-        return None if gone_in is None else Revision(info=gone_in)
+    num_revisions = many.attribute("_summary.num_revisions", int)
+    first_seen = revision_field("_seen.first_seen")
+    last_seen = revision_field("_seen.last_seen")
+    gone_in = revision_field("_summary.gone_in", Revision | None)
 
     @resolver()
     def is_current(self, info: Info) -> bool:
         """Whether the newest revision of the series has it."""
-        if self.in_series is not None:
-            return self.in_series.gone_in is None
-        revisions = info.context.changing_history().of_series(self.series_name)
-        return bool(revisions) and revisions[0] == (self.timeline or self._summary).last_seen
+        newest = info.context.changing_history().of_series(self.series_name)[0]
+        return newest == self._seen.last_seen
 
     @relay.connection_field(TIMELINE)
     def entries(

@@ -10,7 +10,7 @@ import strawberry
 
 from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import MEDIUM, SMALL, Cost, field, resolver
+from schema.fields.cost import MEDIUM, SMALL, Cost, resolver
 from schema.node import URL, Node, key_of, node_id, node_of, page_in, part_of_id, revision_object
 from schema.revisions.dependency import neighbours_field
 from snapshots.arrays import Mask, Rows
@@ -432,10 +432,14 @@ def facet_counts(counted: Sequence[tuple[str, int]]) -> Any:
 
 @gql.object_type
 class UnknownNameType:
-    """A name in a query that no revision has."""
+    """A name in a query that no revision has.
 
-    name: str = field("The name.")
-    nearest_names: list[str] = field("Names of similar packages, the most similar first.")
+    - name: The name.
+    - nearest_names: Names of similar packages, the most similar first.
+    """
+
+    name: str
+    nearest_names = many.attribute("nearest", list[str])
 
 
 @gql.object_type
@@ -449,9 +453,10 @@ class NearMissType:
 
     near_miss: strawberry.Private[NearMiss]
     loaded: strawberry.Private[LoadedRevision]
-    fact: str
-    values: list[str]
-    num_specs: int
+
+    fact = many.attribute("near_miss.fact", str)
+    values = many.attribute("near_miss.values", list[str])
+    num_specs = many.attribute("near_miss.rows", int, make=len)
 
     @resolver()
     def example(self) -> SpecType:
@@ -494,12 +499,7 @@ class SpecConnection(relay.Connection[SpecType]):
     )
     def unknown_names(self) -> list[UnknownNameType]:
         query, loaded = self._unmet_query, self._specs.loaded
-        if query is None:
-            return []
-        return [
-            UnknownNameType(name=unknown.name, nearest_names=list(unknown.nearest))
-            for unknown in loaded.unknown_names(query)
-        ]
+        return [] if query is None else loaded.unknown_names(query)  # type: ignore[return-value]
 
     @property
     def _absence(self) -> Absence | None:
@@ -530,16 +530,7 @@ class SpecConnection(relay.Connection[SpecType]):
         if absent is None or not absent.near_misses:
             return []
         loaded = self._specs.loaded.context.load(absent.nearest_in)
-        return [
-            NearMissType(
-                near_miss=miss,
-                loaded=loaded,
-                fact=miss.fact,
-                values=list(miss.values),
-                num_specs=len(miss.rows),
-            )
-            for miss in absent.near_misses
-        ]
+        return [NearMissType(near_miss=miss, loaded=loaded) for miss in absent.near_misses]
 
 
 def spec_connection(

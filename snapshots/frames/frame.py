@@ -211,8 +211,7 @@ class Frame:
 
     def packages_having(self, mask: Mask) -> Mask:
         """Return a mask of the packages with at least one selected row."""
-        packages = np.zeros(len(self.packages), np.bool_)
-        packages[self.package.codes[mask]] = True
+        packages: Mask = np.logical_or.reduceat(mask, self.starts[:-1])  # sorted by package
         return packages
 
     # -- orders
