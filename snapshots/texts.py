@@ -110,11 +110,6 @@ def single_value(fact: object) -> str:
     return ("no", "yes")[fact] if isinstance(fact, bool) else str(fact)
 
 
-def short_pair(base: str, head: str) -> str:
-    """Return two digests truncated for readers: BASE..HEAD."""
-    return f"{short_digest(base)}..{short_digest(head)}"
-
-
 def short_hash(whole: str) -> str:
     """Return a hash truncated for readers, to the same length as in Spack."""
     return whole[:_SHORT_HASH]

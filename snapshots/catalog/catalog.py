@@ -185,7 +185,7 @@ class Catalog:
         planned = planner.planned(reader.side)
         if approve is not None:
             approve(planned)
-        keep = partial(self._store_new_pairs, jobs, cluster)
+        keep = partial(self.store_new_pairs, jobs=jobs, cluster=cluster)
         not_stored = keep(planned.history, known_pairs)
         if planner.added:
             with self._lock, translated(self.location):
@@ -222,21 +222,24 @@ class Catalog:
                 # The next refresh reads the rows, the next import merges the files.
                 self._show(self.history.with_rows(added))
 
-    def _store_new_pairs(
+    def store_new_pairs(
         self,
-        jobs: int | None,
-        cluster: str | None,
         history: History,
         pairs_before: Set[Pair],
+        *,
+        jobs: int | None = None,
+        cluster: str | None = None,
+        progress: Progress | None = None,
     ) -> dict[Pair, str]:
         """Store the changes of new pairs of neighbours; return the failed pairs with the reasons.
 
-        ``history`` may contain rows that are not published yet. Upkeep compares the failed pairs.
+        ``history`` may differ from the published one. Upkeep compares the failed pairs. The other
+        arguments are those of ``fill``.
         """
         new = [pair for pair in history.pairs if pair not in pairs_before]
         try:
             missing = [pair for pair in new if pair not in self.changes.counts]
-            return self.fill(missing, jobs=jobs, cluster=cluster).failures
+            return self.fill(missing, jobs=jobs, cluster=cluster, progress=progress).failures
         except CatalogError as error:
             return dict.fromkeys(new, str(error))
 

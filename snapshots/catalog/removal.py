@@ -4,7 +4,7 @@ Their rows are removed in one commit, after the changes between the new neighbou
 kill before that commit changes nothing. A vacuum frees the disk space.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 import msgspec
@@ -13,11 +13,9 @@ import pyarrow as pa
 from snapshots.catalog.catalog import Catalog
 from snapshots.catalog.revisions_table import RevisionsTable, refs_of
 from snapshots.catalog.storage import translated
-from snapshots.errors import CatalogError
-from snapshots.history import History, age
+from snapshots.history import age
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.sources.reports import Progress, Report
-from snapshots.texts import short_pair
 
 _COMPARING = "comparing new neighbours"
 
@@ -65,7 +63,8 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
         return planned
     gone = {row.ref for row in planned.rows}
     after = catalog.history.without_rows(gone)
-    not_stored = _store_pairs(catalog, after, progress or Report().progress)
+    report = partial(progress or Report().progress, _COMPARING)
+    not_stored = catalog.store_new_pairs(after, {*catalog.history.pairs}, progress=report)
     with translated(catalog.location):
         RevisionsTable(catalog.storage).table.drop_rows(
             lambda rows: pa.chunked_array([[ref in gone for ref in refs_of(rows)]], pa.bool_())
@@ -76,21 +75,10 @@ def remove(catalog: Catalog, planned: Removal, progress: Progress | None = None)
         planned,
         contents=tuple(unneeded),
         num_bytes=_num_bytes(catalog, unneeded),
-        not_stored=tuple(not_stored),
+        not_stored=tuple(dict.fromkeys(not_stored.values())),
     )
 
 
 def _num_bytes(catalog: Catalog, digests: Iterable[str]) -> int:
     files = (file for digest in digests for file in catalog.specs.files.get(digest, ()))
     return sum(file.size for file in files)
-
-
-def _store_pairs(catalog: Catalog, after: History, progress: Progress) -> Sequence[str]:
-    """Store the changes of new neighbours; return the reasons of failures."""
-    old = {*catalog.history.pairs, *catalog.changes.counts}
-    new = [pair for pair in after.pairs if pair not in old]
-    try:
-        filled = catalog.fill(new, progress=partial(progress, _COMPARING))
-    except CatalogError as error:
-        return [str(error)]
-    return [f"{short_pair(*pair)}: {reason}" for pair, reason in filled.failures.items()]

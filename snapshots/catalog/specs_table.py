@@ -4,8 +4,8 @@ A content is read from its file alone, regardless of the number of other files. 
 which file that is: the name ends with the checksum of its bytes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from threading import Lock
 
 import pyarrow as pa
@@ -243,46 +243,39 @@ class ContentReader:
 
     def side(self, digest: str) -> Side:
         """Read a content with its dependencies."""
-        with self._opened(digest) as read:
-            return _side(digest, read)
+        read = self._opened(digest)
+        frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
+        return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
 
     def frame(self, digest: str) -> Frame:
         """Read a content."""
-        with self._opened(digest) as read:
-            return Frame(read(_FRAME_COLUMNS, _CODED), digest)
+        return Frame(self._opened(digest)(_FRAME_COLUMNS, _CODED), digest)
 
     def dependencies(self, digest: str) -> pa.Table:
         """Read the columns ``hash`` and ``dependencies``, and all columns of rows not in the cache.
 
         Those rows are few, and the dependency graph needs them.
         """
-        with self._opened(digest) as read:
-            return _dependencies(read)
+        return _dependencies(self._opened(digest))
 
     def columns(self, digest: str, columns: Sequence[str]) -> pa.Table:
         """Read columns of a content; the empty content need not be stored."""
-        with self._opened(digest) as read:
-            return read(columns)
+        return self._opened(digest)(columns)
 
-    @contextmanager
-    def _opened(self, digest: str) -> Iterator[ReadColumns]:
-        """Yield a function that reads columns; raises CatalogError.
+    def _opened(self, digest: str) -> ReadColumns:
+        """Return a function that reads columns; raises CatalogError.
 
         Raises StackNotFound for a stack that the content does not have.
         """
         digest, stack = stack_of_content(digest)
         if stack is not None:
-            with self._opened(digest) as read:
-                yield _columns_of(_of_stack(read(SPEC_ROWS.names), digest, stack))
-            return
+            return _columns_of(_of_stack(self._opened(digest)(SPEC_ROWS.names), digest, stack))
         if digest == NOTHING:
-            yield _columns_of(SPEC_ROWS.empty_table())
-            return
+            return _columns_of(SPEC_ROWS.empty_table())
         if (rows := self._held.get(digest)) is not None:
-            yield _columns_of(rows)
-            return
+            return _columns_of(rows)
         with translated(self._location):
-            yield self._specs.opened(digest)
+            return self._specs.opened(digest)
 
 
 def _columns_of(rows: pa.Table) -> ReadColumns:
@@ -305,11 +298,6 @@ def _of_stack(rows: pa.Table, digest: str, stack: str) -> pa.Table:
         stacks = pc.unique(rows["stacks"].combine_chunks().flatten()).to_pylist()
         raise StackNotFound(short_digest(digest), stack, stacks)
     return of_stack
-
-
-def _side(digest: str, read: ReadColumns) -> Side:
-    frame = Frame(read(_FRAME_COLUMNS, _CODED), digest)
-    return Side(frame, DependencyGraph(_dependencies(read), frame.hashes))
 
 
 def _dependencies(read: ReadColumns) -> pa.Table:

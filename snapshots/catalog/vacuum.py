@@ -42,7 +42,6 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     - files: The deleted files, by table.
     - num_bytes: Their sizes, by table.
     - struck_off: The contents that no row names and whose grace period starts now.
-    - relisted: The contents that rows name and that were not listed.
     - num_pairs: The number of removed pairs that are no longer neighbours.
     - num_rows: The number of removed rows of changes of pairs that were removed earlier.
     """
@@ -50,7 +49,6 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     files: Mapping[str, tuple[str, ...]]
     num_bytes: Mapping[str, int]
     struck_off: tuple[str, ...]
-    relisted: tuple[str, ...]
     num_pairs: int
     num_rows: int
 
@@ -90,23 +88,27 @@ class _Vacuum:
         self._until = time() - older_than.total_seconds()
         self._progress = progress
         self._dry_run = dry_run
-        self._files: dict[str, dict[str, FileStat]] = {}
 
     def run(self) -> Vacuumed:
-        self._delete_unused()
+        deleted = self._delete_unused()
         struck = self._strike_off()
-        relisted = set() if self._dry_run else self._specs.list_again(self._digests_of_rows())
-        num_rows, num_pairs = self._drop_changes(), self._forget_pairs()
+        if not self._dry_run:
+            self._specs.list_again(self._digests_of_rows())
+        # A server that has not refreshed may still consider a pair stored. Therefore a vacuum only
+        # removes the pair; its rows in `changes` are removed by the next vacuum. Those in `hashes`
+        # remain: they only say where to look.
+        self._history.refresh()
+        num_rows = self._drop_others(self._history.changes, self._history.counts)
+        self._catalog.refresh()
+        num_pairs = self._drop_others(self._history.table, self._catalog.history.pairs)
         if not self._dry_run:
             self._history.merge()
         return Vacuumed(
-            files={name: tuple(sorted(files)) for name, files in self._files.items()},
+            files={name: tuple(sorted(files)) for name, files in deleted.items()},
             num_bytes={
-                name: sum(file.size for file in files.values())
-                for name, files in self._files.items()
+                name: sum(file.size for file in files.values()) for name, files in deleted.items()
             },
             struck_off=tuple(sorted(struck)),
-            relisted=tuple(sorted(relisted)),
             num_pairs=num_pairs,
             num_rows=num_rows,
         )
@@ -141,20 +143,6 @@ class _Vacuum:
         self._rows.refresh()
         return self._rows.digests
 
-    # A server that has not refreshed may still consider a pair stored. Therefore a vacuum only
-    # removes the pair; its rows in `changes` are removed by the next vacuum. Those in `hashes`
-    # remain: they only say where to look.
-
-    def _forget_pairs(self) -> int:
-        """Remove pairs that are no longer neighbours; return their number."""
-        self._catalog.refresh()
-        return self._drop_others(self._history.table, self._catalog.history.pairs)
-
-    def _drop_changes(self) -> int:
-        """Remove the rows of pairs that were removed before; return their number."""
-        self._history.refresh()
-        return self._drop_others(self._history.changes, self._history.counts)
-
     def _drop_others(self, table: CatalogTable, pairs: Iterable[Pair]) -> int:
         """Remove the rows of other pairs, except recent ones: their import may still be running."""
         texts = texts_of(pairs)
@@ -164,14 +152,16 @@ class _Vacuum:
             dry_run=self._dry_run,
         )
 
-    def _delete_unused(self) -> None:
+    def _delete_unused(self) -> dict[str, dict[str, FileStat]]:
+        """Delete the files that have been out of use for long enough, and return them by table."""
         tables = [CatalogTable(self._catalog.storage, *table) for table in TABLES.items()]
+        deleted = {}
         for number, table in enumerate(tables):
             self._progress("looking for files", number, len(tables))
-            unused = self._deletable(table)
-            self._files.setdefault(table.name, {}).update(unused)
-            self._delete(table.name, unused)
+            deleted[table.name] = self._deletable(table)
+            self._delete(table.name, deleted[table.name])
         self._progress("looking for files", len(tables), len(tables))
+        return deleted
 
     def _deletable(self, table: CatalogTable) -> dict[str, FileStat]:
         """Return the files in a table's folder that have been out of use for long enough."""
