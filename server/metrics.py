@@ -38,9 +38,6 @@ from snapshots.history import History
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that names the folder of several processes; prometheus-client reads it, too."""
 
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the histogram's buckets, in seconds; one more bucket is unbounded."""
-
 MAX_LABELS = 50
 """Maximum number of operations, which clients name; others count as ``other``."""
 
@@ -66,7 +63,6 @@ SECONDS = Histogram(
     "Time from a request's headers to the end of its answer, by operation; 'other' is for those "
     "without a name, with errors, or not GraphQL.",
     ["operation"],
-    buckets=BUCKETS,
     registry=REGISTRY,
 )
 CACHE_HITS = _Counter("cachelog_response_cache_hits", "Responses sent from the cache.")

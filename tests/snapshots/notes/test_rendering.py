@@ -8,6 +8,7 @@ from hypothesis import given
 
 from snapshots.models import Spec
 from snapshots.notes.changelog import Changelog
+from snapshots.notes.sections import MAX_CAUSES
 from snapshots.notes.sentences import html, markdown, plain
 from tests.expensive import FEWER_EXAMPLES
 from tests.snapshots.factories import SPECS, a_spec
@@ -132,3 +133,10 @@ def test_long_lists_are_folded() -> None:
     assert long.count("\n\n</details>\n") == 3
     assert [f"- `gone{n}` 1 (1 spec)" for n in range(31)] == re.findall("- `gone.*", long)
     assert_tidy(long)
+
+
+def test_many_causes_are_counted() -> None:
+    """Those beyond the first ones share a line, so that the numbers still add up."""
+    (*lines, rest) = many(MAX_CAUSES + 10).sections["causes"].lines
+    assert len(lines) == MAX_CAUSES
+    assert plain(rest) == "10 more causes accounted for 10 specs"
