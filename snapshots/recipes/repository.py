@@ -41,7 +41,6 @@ _MAX_PINS = 10_000
 _MAX_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _FORMAT = "--format=%H %ct %P%n%s"
 _MAX_WORKERS = 4
-_FEW_DATES = 3
 _FEW_COMMITS = 100
 """Number of commits per process below which another process takes longer to start than it saves."""
 
@@ -108,7 +107,6 @@ class RecipesRepository:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._num_dated = 0
 
     @property
     def location(self) -> str:
@@ -137,15 +135,8 @@ class RecipesRepository:
 
     def _last_until(self, seconds: int) -> str | None:
         """Return the default branch's last own commit at or before a time; None without one."""
-        self._num_dated += 1
-        if self._num_dated > _FEW_DATES:
-            return next(
-                (commit for moment, commit in self._first_parent_line if moment <= seconds), None
-            )
-        # For few revisions, mostly recent ones, git finds the commit fast: it stops at the first
-        # match.
-        command = ("rev-list", "--first-parent", "--max-count=1", f"--min-age={max(0, seconds)}")
-        return self._run(*command, "HEAD", "--").decode().strip() or None
+        line = self._first_parent_line
+        return next((commit for moment, commit in line if moment <= seconds), None)
 
     def commit(self, name: str) -> str:
         """Return the hash of a commit, given its hash, an abbreviation, or a ref.

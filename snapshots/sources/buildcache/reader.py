@@ -29,7 +29,7 @@ from snapshots.sources.reports import Report
 from snapshots.sources.settings import ReadSettings
 from snapshots.sources.transport import Transport
 from snapshots.spack.names import ITEMS_MAX, ROOT_STACK, is_name
-from snapshots.texts import counted, nearest_hint, nearest_names, quoted
+from snapshots.texts import counted, few, nearest_hint, nearest_names, quoted
 
 # -- the list of tags and stacks
 
@@ -78,11 +78,8 @@ def chosen_tags(
 
 def _tags_for_error(tags: Sequence[str], name: str) -> str:
     """Return tags for an error: the first ones if there are many, and those similar to a name."""
-    first = ", ".join(tags[:_MAX_TAGS]) or "none"
-    if len(tags) <= _MAX_TAGS:
-        return first
-    more = f"{len(tags) - _MAX_TAGS:,} more"
-    return f"{first} and {more}{nearest_hint(nearest_names(name, tags))}"
+    hint = nearest_hint(nearest_names(name, tags)) if len(tags) > _MAX_TAGS else ""
+    return (few(tags, _MAX_TAGS) or "none") + hint
 
 
 def _stacks(tag: str, raw: Raw, location: str) -> list[StackIndex]:
