@@ -84,14 +84,14 @@ def test_matrix_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "num_shown"), [(20_000, [300, 90, 9]), (8_000, [300, 3, 3]), (1_800, [50, 3, 3])]
+    ("most", "num_shown"), [(20_000, [300, 90, 9]), (8_000, [200, 90, 9]), (1_800, [25, 25, 9])]
 )
 def test_long_lists_in_notes_are_shortened(
     monkeypatch: pytest.MonkeyPatch, most: int, num_shown: list[int]
 ) -> None:
-    """As little as necessary, those of hashes first; the number of omitted lines is stated."""
+    """As little as necessary; the number of omitted lines is stated."""
     monkeypatch.setattr(filters, "MAX_CHARACTERS", most)
-    counts = {"Packages with other builds": 300, "Added hashes": 90, "Removed hashes": 9}
+    counts = {"Packages with other builds": 300, "Upgraded packages": 90, "Added stacks": 9}
     lists = [
         f"<h2>{title} <small>{count}</small></h2>\n<ul>\n"
         + "".join(f"<li>{title[:7]} {number}</li>\n" for number in range(count))
