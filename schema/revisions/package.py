@@ -28,7 +28,6 @@ from snapshots.changes.impact import Impact, ImpactPart, impact, rows_above
 from snapshots.changes.pairings import states_stacks
 from snapshots.errors import InvalidArgument
 from snapshots.frames.columns import Column, ListColumn, rows_where
-from snapshots.frames.filters import SpecFilter
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
@@ -329,7 +328,9 @@ def packages_field(
         """
         loaded, stack = scope(self, info)
         frame = loaded.frame
-        codes = frame.select_packages(filter.to_domain() if filter else SpecFilter())
+        codes = np.arange(len(frame.packages), dtype=np.int32)
+        if filter is not None:
+            codes = frame.select_packages(filter.to_domain())
         if stack is not None:
             codes = codes[frame.packages_having(frame.in_stack(stack))[codes]]
         if order_by is not None:
