@@ -4,6 +4,7 @@ All packages are computed from the packages that each pair changed, a single one
 a few thousand rows of millions.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -63,23 +64,6 @@ _Changed = Mapping[Pair, Sequence[tuple[str, PackageCounts | PackageEntry]]]
 """The packages that each pair changed, by name."""
 
 
-class _Walk(msgspec.Struct):
-    """The state of a package while a series is traversed.
-
-    ``came_at`` is the index of the revision that last added it. ``num_revisions`` counts the
-    revisions before its last removal, and ``last`` is its state in the revision before that
-    removal.
-    """
-
-    first: RevisionInfo
-    last: tuple[RevisionInfo, int, frozenset[str]]
-    num_specs: int = 0
-    came_at: int = 0
-    num_revisions: int = 0
-    versions: frozenset[str] = frozenset()
-    gone_in: RevisionInfo | None = None
-
-
 def catalog_packages(rows: pa.Table, history: History) -> dict[str, CatalogPackage]:
     """Return all packages by name, in the order of their names.
 
@@ -116,40 +100,31 @@ def _in_series(
     series: str, neighbours: Sequence[Neighbours], changed: _Changed
 ) -> Iterator[tuple[str, PackageInSeries]]:
     """Yield each package that the series ever had."""
-    walks: dict[str, _Walk] = {}
+    # The places where each package changed, with its specs and versions from there on.
+    states: defaultdict[str, list[tuple[int, int, frozenset[str]]]] = defaultdict(list)
     for place, step in enumerate(neighbours):
         for name, change in changed.get(step.pair, ()):
-            walk = walks.get(name)
-            if walk is None:
-                walk = walks[name] = _Walk(step.head, (step.head, 0, frozenset()))
-            num_specs = walk.num_specs + change.specs_added - change.specs_removed
-            if not walk.num_specs:
-                walk.came_at = place
-            if not num_specs and step.base is not None:
-                walk.last = step.base, walk.num_specs, walk.versions
-                walk.num_revisions += place - walk.came_at
-            walk.gone_in = None if num_specs else step.head
-            walk.num_specs = num_specs
+            of_name = states[name]
+            num_specs, versions = of_name[-1][1:] if of_name else (0, frozenset[str]())
             if change.versions_added or change.versions_removed:
-                versions = walk.versions.union(change.versions_added)
-                walk.versions = versions.difference(change.versions_removed)
-    for name, walk in walks.items():
-        if walk.gone_in is None:
-            walk.last = neighbours[-1].head, walk.num_specs, walk.versions
-            walk.num_revisions += len(neighbours) - walk.came_at
-        last_seen, num_specs, last_versions = walk.last
-        newest_first = sorted(
-            last_versions, key=lambda text: (version_key(text), text), reverse=True
-        )
+                versions = versions.union(change.versions_added)
+                versions = versions.difference(change.versions_removed)
+            num_specs += change.specs_added - change.specs_removed
+            of_name.append((place, num_specs, versions))
+    for name, of_name in states.items():
+        ends = [*(place for place, _, _ in of_name[1:]), len(neighbours)]
+        present = [(end, *it) for end, it in zip(ends, of_name, strict=True) if it[1]]
+        end, _, num_specs, versions = present[-1]
+        newest_first = sorted(versions, key=lambda text: (version_key(text), text), reverse=True)
         yield (
             name,
             PackageInSeries(
                 series=series,
                 versions=tuple(newest_first),
                 num_specs=num_specs,
-                num_revisions=walk.num_revisions,
-                first_seen=walk.first,
-                last_seen=last_seen,
-                gone_in=walk.gone_in,
+                num_revisions=sum(end - start for end, start, _, _ in present),
+                first_seen=neighbours[of_name[0][0]].head,
+                last_seen=neighbours[end - 1].head,
+                gone_in=neighbours[end].head if end < len(neighbours) else None,
             ),
         )

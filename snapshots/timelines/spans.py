@@ -1,6 +1,7 @@
 """The history of a hash: the spans of revisions that have it, and why each begins and ends."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from functools import partial
 
 import msgspec
@@ -51,11 +52,10 @@ class HashHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _OpenSpan(msgspec.Struct):
-    """A span under construction, with indexes of events; ``gone`` is the one that ends it."""
+    """A span under construction: the indexes of its events, and of the one that ends it."""
 
     series: int
-    came: int
-    changed: list[int] = []
+    events: list[int]
     gone: int | None = None
 
 
@@ -68,40 +68,34 @@ def hash_histories(
     """
     texts = list(dict.fromkeys(hashes))
     rows = rows.filter(pc.is_in(rows["hash"], pa.array(texts, pa.string())))
-    steps = Steps.of(history, history.series_names)
-    events = Events(rows, steps)
+    events = Events(rows, Steps.of(history, history.series_names))
     names = rows["name"].take(pa.array(events.rows, pa.int64())).to_pylist()
-    ends = np.flatnonzero(np.diff(events.hashes, append=-1)) + 1
-    histories = {}
-    begin = 0
-    for end in ends.tolist():
-        text = events.hash_values[events.hashes[begin]]
-        stays = list(_stays(events, begin, end))
-        if stays:
-            histories[text] = _hash_history(text, names, events, stays)
-        begin = end
+    histories = {
+        text: _hash_history(text, names, events, stays)
+        for code, stays in _stays(events).items()
+        for text in [events.hash_values[code]]
+    }
     return {text: histories[text] for text in texts if text in histories}
 
 
-def _stays(events: Events, begin: int, end: int) -> Iterator[_OpenSpan]:
-    """Yield the spans of one hash, whose events are those from ``begin`` to ``end`` - 1."""
-    places = events.places[begin:end]
-    series = events.steps.series_of(places).tolist()
-    stay: _OpenSpan | None = None
-    for number, kind in enumerate(events.kinds[begin:end].tolist()):
-        if stay is not None and stay.series != series[number]:
-            yield stay
-            stay = None
-        if kind == ADDED:
-            stay = stay or _OpenSpan(series[number], begin + number)
-        elif stay is not None and kind == REMOVED:
-            stay.gone = begin + number
-            yield stay
-            stay = None
-        elif stay is not None:
-            stay.changed.append(begin + number)
-    if stay is not None:
-        yield stay
+def _stays(events: Events) -> dict[int, list[_OpenSpan]]:
+    """Return the spans of each hash, by its code."""
+    stays: defaultdict[int, list[_OpenSpan]] = defaultdict(list)
+    columns = (events.hashes, events.kinds, events.follows, events.steps.series_of(events.places))
+    is_there = False
+    for event, (code, kind, follows, number) in enumerate(
+        zip(*(column.tolist() for column in columns), strict=True)
+    ):
+        is_there = is_there and follows
+        if is_there and kind == REMOVED:
+            stays[code][-1].gone = event
+            is_there = False
+        elif is_there:
+            stays[code][-1].events.append(event)
+        elif kind == ADDED:
+            stays[code].append(_OpenSpan(number, [event]))
+            is_there = True
+    return stays
 
 
 def _hash_history(
@@ -111,11 +105,7 @@ def _hash_history(
     revisions = events.steps.revisions
     newest = [events.steps.newest(*places) for places in bounds]
     latest = max(range(len(stays)), key=lambda number: age(revisions[newest[number]]))
-    last = max(
-        event
-        for event in (stays[latest].came, *stays[latest].changed)
-        if events.places[event] <= newest[latest]
-    )
+    last = max(event for event in stays[latest].events if events.places[event] <= newest[latest])
     return HashHistory(
         hash=text,
         name=names[last],
@@ -128,8 +118,8 @@ def _hash_history(
 def _bounds(events: Events, stay: _OpenSpan) -> tuple[int, int]:
     """Return the index of the first revision of a span, and the index after its last."""
     if stay.gone is not None:
-        return int(events.places[stay.came]), int(events.places[stay.gone])
-    return int(events.places[stay.came]), events.steps.bounds(stay.series)[1]
+        return int(events.places[stay.events[0]]), int(events.places[stay.gone])
+    return int(events.places[stay.events[0]]), events.steps.bounds(stay.series)[1]
 
 
 def _span(events: Events, stay: _OpenSpan, bounds: tuple[int, int]) -> Span:
@@ -140,7 +130,7 @@ def _span(events: Events, stay: _OpenSpan, bounds: tuple[int, int]) -> Span:
         series=events.steps.names[stay.series],
         first=revisions[begin],
         last=revisions[end - 1],
-        reason_came=REASONS[events.reasons[stay.came]],
+        reason_came=REASONS[events.reasons[stay.events[0]]],
         reason_gone=REASONS[events.reasons[stay.gone]] if is_gone else None,
         gone_in=revisions[end] if is_gone else None,
     )
