@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from time import perf_counter, sleep
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from tests.benchmarks.plans import ROOT
+from tests.server.servers import free_port
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 60
@@ -76,7 +76,7 @@ def serving(
 
     It is ready when the path ``ready`` has a response with a status below 500.
     """
-    port = _free_port()
+    port = free_port()
     with tempfile.TemporaryFile() as log:
         started = perf_counter()
         process = subprocess.Popen(
@@ -101,13 +101,6 @@ def serving(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _answers(port: int, path: str) -> bool:

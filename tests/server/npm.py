@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cachelog-tests"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cachelog-tests"
 
 
 def installed(package: Path, folder: Path) -> Path:
@@ -30,7 +30,7 @@ def run(folder: Path, *command: str | Path) -> bytes:
 def _modules(package: Path) -> Path:
     """Return a folder node_modules with the dependencies of a package."""
     manifest = package / "package.json"
-    folder = _CACHE / f"{package.name}-{sha256(manifest.read_bytes()).hexdigest()[:12]}"
+    folder = CACHE / f"{package.name}-{sha256(manifest.read_bytes()).hexdigest()[:12]}"
     if not folder.exists():
         partial = folder.with_name(f"{folder.name}.{os.getpid()}")
         partial.mkdir(parents=True)

@@ -12,6 +12,7 @@ from types import ModuleType
 import httpx
 import pytest
 
+from tests.server.npm import CACHE
 from tests.snapshots.templates import made_once
 
 pytestmark = pytest.mark.long
@@ -174,7 +175,10 @@ def test_types_are_checked(built: Path, tmp_path: Path) -> None:
     """Those of the package and the example are valid; type errors are reported."""
     (tmp_path / "example.py").write_text(EXAMPLE)
     (tmp_path / "wrong.py").write_text(WRONG)
-    path, options = {"MYPYPATH": f"{built}:{tmp_path}"}, ("--strict", "--no-incremental")
+    path, options = (
+        {"MYPYPATH": f"{built}:{tmp_path}"},
+        ("--strict", "--cache-dir", str(CACHE / "mypy")),
+    )
     modules = ("-p", "cachelog_client", "-m", "example", "-m", "wrong")
     command = [sys.executable, "-m", "mypy", *options, *modules]
     result = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True)
