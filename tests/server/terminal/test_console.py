@@ -11,7 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.terminal.console import faults_end_with, note, print_json, print_paged, print_text
+from server.terminal.console import (
+    faults_end_with,
+    note,
+    print_json,
+    print_paged,
+    print_text,
+    progress,
+)
 from server.terminal.printing import text as styles
 from snapshots.texts import is_plain
 
@@ -83,6 +90,21 @@ def test_long_output_is_paged(
     output = "".join(read) if is_paged else capsys.readouterr().out
     assert output.split() == list(map(str, range(min(num_lines, 8))))
     assert len(generated) <= 9
+
+
+def test_progress_is_one_line_at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is erased at the end; elsewhere nothing is written."""
+    with progress() as report:
+        report("reading", 1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress() as report:
+        report("reading", 1, 2)
+        report("checking", 1_000, None)
+    erase = "\r\x1b[K"
+    assert capsys.readouterr().err == f"{erase}reading: 1 of 2{erase}checking: 1,000{erase}"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
