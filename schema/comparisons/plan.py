@@ -11,6 +11,7 @@ from schema.comparisons.explanations import SpecChangeType, spec_change_connecti
 from schema.context import Info, PlannedInfo
 from schema.fields import gql, many, relay
 from schema.fields.cost import Cost, resolver
+from schema.revisions.lookup import MAX_DEPENDENCIES, ConcreteSpecInput
 from schema.revisions.revision import Ref
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.plans import Plan, StackLock
@@ -26,64 +27,10 @@ PLANNING = Cost(weight=50_000, values=60)
 
 _UNKNOWN = "unknown"
 _PLACES = ("operating_system", "platform", "target")
-_MAX_DEPENDENCIES = 1_000
-
-
-@gql.input_type()
-class PlannedDependencyInput:
-    """A dependency of a planned spec.
-
-    - name: The package's name.
-    - hash: The DAG hash, 32 characters.
-    - types: The types of the dependency.
-    - virtuals: The virtual packages that it provides: mpi, c.
-    """
-
-    name: str
-    hash: str
-    types: list[DependencyType] | None = gql.UNSET
-    virtuals: list[str] | None = gql.UNSET
-
-
-@gql.created_directly
-@gql.input_type()
-class PlannedSpecInput:
-    """A concrete spec, for example of a lock file, which may not have been built yet.
-
-    - name: The package's name.
-    - hash: The DAG hash, 32 characters.
-    - version: The version.
-    - stack: The stack for which it is planned. If any spec has no stack, the specs are compared
-      with the entire base.
-    - is_root: Whether it was requested explicitly.
-    - is_external: Whether it is external, so that it is not built.
-    - variants: All variants: +mpi, ~cxx, build_type=Release.
-    - platform: The platform.
-    - operating_system: The operating system.
-    - target: The microarchitecture.
-    - package_hash: The hash of the package's recipe.
-    """
-
-    # A spec of several stacks is given once for each of them.
-
-    name: str
-    hash: str
-    version: str
-    stack: str | None = gql.UNSET
-    is_root: bool | None = gql.UNSET
-    is_external: bool | None = gql.UNSET
-    variants: list[str] | None = gql.UNSET
-    platform: str | None = gql.UNSET
-    operating_system: str | None = gql.UNSET
-    target: str | None = gql.UNSET
-    package_hash: str | None = gql.UNSET
-    dependencies: list[PlannedDependencyInput] | None = gql.optional_field(
-        f"Its dependencies, at most {_MAX_DEPENDENCIES:,}; unknown if not given."
-    )
 
 
 def stack_locks(
-    inputs: Sequence[PlannedSpecInput], stack_names: Sequence[str] = ()
+    inputs: Sequence[ConcreteSpecInput], stack_names: Sequence[str] = ()
 ) -> list[StackLock]:
     """Return the specs grouped by stack, including the stacks in ``stack_names``.
 
@@ -117,6 +64,8 @@ def stack_locks(
 
 def _spec(values: Mapping[str, Any]) -> Spec:
     """Return the spec of the values of an input in the form of a content. Raises ValueError."""
+    if "version" not in values:
+        raise ValueError("version: is not given")
     facts: dict[str, Any] = {"package_hash": None} | dict.fromkeys(_PLACES, _UNKNOWN)
     for name in ("hash", "name", "version", *_PLACES, "package_hash"):
         if name in values:
@@ -137,8 +86,8 @@ def _spec(values: Mapping[str, Any]) -> Spec:
 def _dependencies(edges: Sequence[Mapping[str, Any]] | None) -> tuple[Dependency, ...] | None:
     if edges is None:
         return None
-    if len(edges) > _MAX_DEPENDENCIES:
-        raise ValueError(f"dependencies: there are more than {_MAX_DEPENDENCIES:,}")
+    if len(edges) > MAX_DEPENDENCIES:
+        raise ValueError(f"dependencies: there are more than {MAX_DEPENDENCIES:,}")
     return tuple(sorted({edge["hash"]: _dependency(edge) for edge in edges}.values()))
 
 
@@ -208,7 +157,7 @@ def plan_field(
     self: Any,  # noqa: ARG001 - the root
     info: Info,
     base: Ref,
-    specs: list[PlannedSpecInput],
+    specs: list[ConcreteSpecInput],
     stacks: list[str] | None = None,
 ) -> PlanType | None:
     """The specs that have to be built for some concrete specs, such as those of lock files, and the

@@ -115,11 +115,6 @@ UNSET: Any = strawberry.UNSET
 """The default of optional fields of inputs."""
 
 
-def optional_field(description: str) -> Any:
-    """Declare an optional field of an input type."""
-    return strawberry.field(default=strawberry.UNSET, description=description)
-
-
 def created_directly(kind: Kind) -> Kind:
     """Create the objects of an input type from validated values at once: ten times as fast as per
     field.

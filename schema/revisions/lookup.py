@@ -22,7 +22,7 @@ from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import StoredCause
 from snapshots.errors import CachelogError, InvalidArgument
-from snapshots.frames.dependencies import DependencyGraph
+from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.history import Pair
 from snapshots.models import ConcreteSpec, RevisionInfo
 from snapshots.spack.names import is_hash, is_name
@@ -35,10 +35,32 @@ if TYPE_CHECKING:
     from schema.revisions.revision import Revision
 
 
+MAX_DEPENDENCIES = 1_000
+"""Maximum number of dependencies of a spec in a plan."""
+
+
+@gql.input_type()
+class DependencyInput:
+    """A dependency of a concrete spec.
+
+    - name: The package's name.
+    - hash: The DAG hash, 32 characters.
+    - types: The types of the dependency.
+    - virtuals: The virtual packages that it provides: mpi, c.
+    """
+
+    name: str
+    hash: str
+    types: list[DependencyType] | None = gql.UNSET
+    virtuals: list[str] | None = gql.UNSET
+
+
 @gql.created_directly
 @gql.input_type()
 class ConcreteSpecInput:
-    """A concrete spec, for example of a lock file. Facts that are not given are not compared.
+    """A concrete spec, for example of a lock file. A lookup does not compare facts that are not
+    given, and ignores those of plans. A plan needs versions; a spec of several stacks is given once
+    for each of them.
 
     - hash: The DAG hash, 32 characters.
     - name: The package's name.
@@ -51,6 +73,10 @@ class ConcreteSpecInput:
     - namespace: The package repository.
     - package_hash: The hash of the package's recipe.
     - is_root: Whether it was requested explicitly, not only as a dependency.
+    - stack: For plans: the stack for which it is planned. If any spec has no stack, the specs are
+      compared with the entire base.
+    - is_external: For plans: whether it is external, so that it is not built.
+    - dependencies: For plans: its dependencies, at most 1,000; unknown if not given.
     """
 
     hash: str
@@ -64,6 +90,9 @@ class ConcreteSpecInput:
     namespace: str | None = gql.UNSET
     package_hash: str | None = gql.UNSET
     is_root: bool = False
+    stack: str | None = gql.UNSET
+    is_external: bool | None = gql.UNSET
+    dependencies: list[DependencyInput] | None = gql.UNSET
 
     def to_domain(self) -> ConcreteSpec:
         """Return the spec in the form that is looked up. Raises ValueError for an invalid hash or
@@ -75,7 +104,8 @@ class ConcreteSpecInput:
             )
         if not is_name(self.name):
             raise ValueError(f"name: {quoted(self.name)} cannot name a package")
-        values = gql.input_values(self)
+        given = gql.input_values(self)
+        values = {name: given[name] for name in ConcreteSpec.__struct_fields__ if name in given}
         values["compiler"] = canonical_compiler(values.get("compiler") or "")
         if (variants := values.get("variants")) is not None:
             values["variants"] = canonical_variants(variants)

@@ -11,8 +11,8 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 from strawberry.utils.str_converters import to_camel_case
 
-from schema.comparisons.plan import PlannedSpecInput
 from schema.errors import bounded
+from schema.revisions.lookup import ConcreteSpecInput
 from server.asgi.bodies import Bodies
 from server.asgi.errors import BadRequest
 from server.asgi.exchanges import CODE, unless_disconnected
@@ -49,7 +49,8 @@ _MAX_INVALID_TEXT = 1 << 20
 """Maximum sizes of texts that the form repeats, in bytes: of valid and of invalid lock files."""
 
 _PLANNED = sorted(
-    {*PlannedSpecInput.__annotations__} & {*Spec.__struct_fields__} - {"dependencies"}
+    {*ConcreteSpecInput.__annotations__}
+    & {*Spec.__struct_fields__} - {"dependencies", "compiler", "namespace"}
 )
 """The facts of specs that plans use, besides dependencies."""
 

@@ -248,7 +248,7 @@ SUGGEST = """query($text: String!, $ref: String, $kinds: [SuggestionKind!], $fir
   suggest(text: $text, ref: $ref, kinds: $kinds, first: $first) { kind value detail url }
 }"""
 PLAN = """query(
-  $base: String!, $planned: [PlannedSpecInput!]!, $planned_stacks: [String!], $stack: String
+  $base: String!, $planned: [ConcreteSpecInput!]!, $planned_stacks: [String!], $stack: String
 ) {
   plan(base: $base, specs: $planned, stacks: $planned_stacks) {
     numSpecs numReused numExternal numToBuild sizeLabel unknownStacks

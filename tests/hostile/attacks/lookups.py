@@ -81,7 +81,7 @@ def _odd_specs(target: Target) -> Iterator[Request]:
 # -- plans
 
 _PLAN = (
-    "query($s: [PlannedSpecInput!]!, $t: [String!]) "
+    "query($s: [ConcreteSpecInput!]!, $t: [String!]) "
     '{ plan(base: "develop", specs: $s, stacks: $t) { numToBuild '
     "toBuild(first: 100) { nodes { hash reason path { name } } } } }"
 )

@@ -142,7 +142,7 @@ def test_bad_specs(world: World, spec: dict[str, Any], message: str) -> None:
 
 def test_plan_is_a_comparison(world: World) -> None:
     """Its head is not a revision, and it is not stored; rules apply as to any other."""
-    document = """query($specs: [PlannedSpecInput!]!, $rule: JSON!) {
+    document = """query($specs: [ConcreteSpecInput!]!, $rule: JSON!) {
       plan(base: "develop", specs: $specs) {
       comparison {
         id releaseNotes base { tagName } head { tagName numSpecs }

@@ -102,7 +102,7 @@ ORDINARY: dict[str, str] = {
           missing(first: 20) { nodes { name version } }
         } }""",
     "a plan": """
-        query($planned: [PlannedSpecInput!]!) { plan(base: "develop", specs: $planned) {
+        query($planned: [ConcreteSpecInput!]!) { plan(base: "develop", specs: $planned) {
           numSpecs numReused numToBuild sizeLabel unknownStacks
           toBuild(first: 100) { nodes { hash name reason mainCause { title } } }
           comparison { causes(first: 10) { nodes { title numSpecs } } } } }""",
