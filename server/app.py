@@ -127,16 +127,14 @@ def create_app(
     )
 
     metrics = Metrics(watch, library, answers, execution)
-    access_log = AccessLog(as_json=settings.log_format == "json")
     observers: list[exchanges.Observer] = [note] if settings.metrics else []
     if settings.access_log:
-        observers.append(access_log.note)
+        observers.append(AccessLog(as_json=settings.log_format == "json").note)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         async with watch.running(), metrics.running():
             yield
-        access_log.flush()
         lanes.close()
 
     schema_text = SchemaText(sender)

@@ -1,6 +1,5 @@
 """The log: formats of its lines, and the lines of requests."""
 
-import asyncio
 import json
 import logging
 import re
@@ -72,8 +71,6 @@ def configure(form: str) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-FLUSH_SECONDS = 0.5
-
 _NOT_SHOWN = re.compile(r"[^!-~]")
 _PLAIN = re.compile(r"[A-Za-z0-9_.~/-]*")
 """Paths that need no quoting, which takes longer than to find that out."""
@@ -88,19 +85,10 @@ class AccessLog:
     def __init__(self, stream: TextIO | None = None, *, as_json: bool = False) -> None:
         self._stream = stream or sys.stderr
         self._line = _json if as_json else _text
-        self._exchanges: list[Exchange] = []
 
     def note(self, exchange: Exchange) -> None:
-        """Queue the line of an exchange, to be written within FLUSH_SECONDS."""
-        if not self._exchanges:
-            asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
-        self._exchanges.append(exchange)
-
-    def flush(self) -> None:
-        """Write the queued lines."""
-        moment = timestamp(time.time())
-        exchanges, self._exchanges = self._exchanges, []
-        self._stream.write("".join(self._line(moment, exchange) for exchange in exchanges))
+        """Write the line of an exchange."""
+        self._stream.write(self._line(timestamp(time.time()), exchange))
         self._stream.flush()
 
 

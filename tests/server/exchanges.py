@@ -40,9 +40,8 @@ def exchange(
     application: Application,
     *scopes: Scope,
     observers: Sequence[Observer] = (),
-    wait: float = 0.0,
 ) -> list[Message]:
-    """Send requests, wait for some seconds, and return all messages of the responses."""
+    """Send requests, and return all messages of the responses."""
     messages: list[Message] = []
     exchanges = Exchanges(
         application,
@@ -60,7 +59,6 @@ def exchange(
     async def run() -> None:
         for scope in scopes:
             await exchanges(scope, receive, send)
-        await asyncio.sleep(wait)
 
     asyncio.run(run())
     return messages

@@ -20,19 +20,11 @@ LINE = re.compile(
 )
 
 
-def logged(
-    application: Application,
-    *scopes: Scope,
-    wait: float = 0.0,
-    as_json: bool = False,
-    has_ended: bool = True,
-) -> list[str]:
-    """Return the log of requests, some seconds after the last one or at the end of the server."""
+def logged(application: Application, *scopes: Scope, as_json: bool = False) -> list[str]:
+    """Return the log of requests."""
     stream = io.StringIO()
     log = AccessLog(stream, as_json=as_json)
-    exchange(application, *scopes, observers=[log.note], wait=wait)
-    if has_ended:
-        log.flush()
+    exchange(application, *scopes, observers=[log.note])
     return stream.getvalue().splitlines()
 
 
@@ -91,12 +83,10 @@ def test_clients_cannot_forge_lines(text: str) -> None:
         assert json.loads(line)["path"] == json.loads(line)["operation"] == text
 
 
-def test_lines_are_written_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Soon after the requests, in the order in which these end."""
-    monkeypatch.setattr("server.logs.FLUSH_SECONDS", 0.05)
+def test_lines_have_the_order_of_responses() -> None:
+    """Each is written when its response ends."""
     scopes = [scope(f"/{number}") for number in range(5)]
-    assert logged(respond, *scopes, has_ended=False) == []
-    lines = logged(respond, *scopes, wait=0.2, has_ended=False)
+    lines = logged(respond, *scopes)
     assert [line.split()[3] for line in lines] == [f"/{number}" for number in range(5)]
 
 
