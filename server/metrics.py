@@ -212,14 +212,17 @@ def of_runs(runs: Iterable[Regular]) -> Iterator[Metric]:
 
 
 def of_disk(catalog: Catalog) -> Iterator[Metric]:
-    """Yield the size of the disk of a catalog in a folder, and how much of it is free.
+    """Yield the size of a catalog in a folder, that of its disk, and how much of it is free.
 
-    Object storage never gets full.
+    In object storage, to list all files would take many requests, and nothing gets full.
     """
     if not catalog.storage.location.is_folder:
         return
     with suppress(OSError):
         disk = shutil.disk_usage(catalog.location)
+        yield GaugeMetricFamily(
+            "cachelog_catalog_bytes", "Size of the catalog's data files.", catalog.num_bytes()
+        )
         yield GaugeMetricFamily("cachelog_disk_bytes", "Size of the catalog's disk.", disk.total)
         yield GaugeMetricFamily(
             "cachelog_free_bytes", "Bytes that are free on the catalog's disk.", disk.free

@@ -1,7 +1,7 @@
 """Verification of an entire catalog; each finding states a remedy.
 
 The log of each table must be readable, and each file must have the bytes that were written. The
-rows of each content must have its digest.
+rows of each content must have its digest, and the counts that its revisions state.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -21,8 +21,9 @@ from snapshots.catalog.storage import RESTORE, reason_of, translated
 from snapshots.contents import Content
 from snapshots.errors import CatalogError
 from snapshots.frames.columns import list_column_of
-from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, Spec
+from snapshots.models import NOTHING, SPEC_FACTS, Dependency, Encoding, Fact, RevisionInfo, Spec
 from snapshots.sources.reports import Progress, Report
+from snapshots.spack.names import ROOT_STACK
 from snapshots.tables import SPEC_ROWS, TABLES, split_by_cache
 from snapshots.texts import few, short_digest
 from snapshots.workers import mapping
@@ -112,9 +113,9 @@ class Read(msgspec.Struct, frozen=True):
     finding: Finding | None = None
 
 
-def read_content(specs: SpecsTable, content: tuple[str, Sequence[str]]) -> Read:
-    """Read a content, given by its digest and the tags that have it, and compare its digest."""
-    digest, tags = content
+def read_content(specs: SpecsTable, revisions: Sequence[RevisionInfo]) -> Read:
+    """Read the content of revisions, and compare its digest and their counts."""
+    digest = revisions[0].digest
     place = f"content {short_digest(digest)}"
     if digest == NOTHING:
         return Read(0)
@@ -122,17 +123,35 @@ def read_content(specs: SpecsTable, content: tuple[str, Sequence[str]]) -> Read:
         with translated(place):
             rows = specs.opened(digest)(SPEC_ROWS.names)
         actual = content_of(rows)
-        if actual.digest == digest:
+        if actual.digest != digest:
+            reason = f"its rows have the digest {short_digest(actual.digest)}"
+        elif wrong := next(filter(None, (_wrong_count(one, actual) for one in revisions)), None):
+            reason = wrong
+        else:
             return Read(len(actual))
-        reason = f"its rows have the digest {short_digest(actual.digest)}"
     except DamagedContent as error:
         return Read(0, Finding(place, error.damage, IMPORT_AGAIN))
     except CatalogError as error:
         return Read(0, Finding(place, error.reason, "try again"))
     except (msgspec.MsgspecError, AttributeError, TypeError, ValueError) as error:
         reason = f"its rows are not specs: {reason_of(error)}"
-    remove = f"remove its revisions ('cachelog remove {short_digest(digest)}', of {few(tags, 3)})"
+    tags = few(list(dict.fromkeys(one.tag for one in revisions)), 3)
+    remove = f"remove its revisions ('cachelog remove {short_digest(digest)}', of {tags})"
     return Read(0, Finding(place, reason, f"{remove} and import the same again"))
+
+
+def _wrong_count(revision: RevisionInfo, content: Content) -> str | None:
+    """Return the first count of a revision that is not that of its content, in words."""
+    counts = {
+        "num_packages": len(content.packages),
+        "num_specs": len(content),
+        "num_stacks": len(content.stacks - {ROOT_STACK}),
+        "total_size": content.total_size(),
+    }
+    for name, count in counts.items():
+        if (stated := getattr(revision, name)) != count:
+            return f"{revision.ref} states {name} {stated}, its content has {count}"
+    return None
 
 
 # -- the entire catalog
@@ -212,12 +231,12 @@ def _read_contents(
     cluster: str | None,
     progress: Progress,
 ) -> list[Read]:
-    tags: dict[str, dict[str, None]] = {}
+    revisions: dict[str, list[RevisionInfo]] = {}
     for row in catalog.history.rows:
-        tags.setdefault(row.digest, {})[row.tag] = None
+        revisions.setdefault(row.digest, []).append(row)
     contents = [
-        (digest, tuple(of_digest))
-        for digest, of_digest in tags.items()
+        of_digest
+        for digest, of_digest in revisions.items()
         if shares is None or int(digest[:8], 16) % SHARES in shares
     ]
     read_one = partial(read_content, SpecsTable(catalog.storage))

@@ -9,6 +9,7 @@ from deltalake import DeltaTable
 from msgspec.structs import replace
 
 from snapshots.catalog.catalog import Catalog
+from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.verification import Verified, verify
 from snapshots.contents import Content, ContentRows
@@ -78,6 +79,12 @@ def test_catalog_without_history_tables(catalog: Catalog) -> None:
     assert "5 of 5 pairs of neighbours are not compared yet; 'cachelog upkeep'" in text
 
 
+def rewrite_row(catalog: Catalog) -> None:
+    """Add a row that contradicts an earlier row of the same content."""
+    row = replace(catalog.history.resolve("develop"), taken_at=day(40), num_specs=7)
+    RevisionsTable(catalog.storage).append([row])
+
+
 def write_other_content(catalog: Catalog) -> None:
     """Write the rows of one content under the digest of another, with valid checksums."""
     digest = catalog.history.resolve("develop").digest
@@ -114,6 +121,10 @@ def break_log(catalog: Catalog) -> None:
         (lambda catalog: flip(content_file(catalog)), "does not have the bytes.*import the same"),
         (lambda catalog: content_file(catalog).unlink(), "content [0-9a-f]{12}: is missing.*same"),
         (write_other_content, "its rows have the digest [0-9a-f]{12}; remove its revisions"),
+        (
+            rewrite_row,
+            r"develop@2025-02-14\.\w+ states num_specs 7, its content has 13; ",
+        ),
         (
             lambda catalog: flip(file_of(catalog, "changes")),
             "changes: .* changes/.*cachelog upkeep",
