@@ -127,7 +127,7 @@ def files_to_merge(files: Iterable[TableFile]) -> Sequence[TableFile]:
 
 # -- conflicts with other processes
 
-_ATTEMPTS = 12
+_ATTEMPTS = 20
 _WAIT_SECONDS = 0.05
 
 Answer = TypeVar("Answer")

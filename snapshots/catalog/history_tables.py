@@ -8,6 +8,7 @@ and are computed again.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +62,9 @@ HOW_TO_MEND = (
 )
 """Advice for damage."""
 
+_ROWS = 65_536
+"""The number of rows in each part of a file of changes or hashes."""
+
 _FEW = 200
 """The maximum number of texts that a query lists; rows of more are selected from its result."""
 
@@ -75,26 +79,11 @@ class HistoryTables(TableView):
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        comparisons = CatalogTable(
-            storage,
-            "comparisons",
-            COMPARISONS,
-            sorted_by=["head"],
-            rows_at_once=64,
-            advice=HOW_TO_MEND,
-        )
+        table = partial(CatalogTable, storage, advice=HOW_TO_MEND)
+        comparisons = table("comparisons", COMPARISONS, sorted_by=["head"], rows_at_once=64)
         super().__init__(comparisons, storage.location.text)
-        self.changes, self.hashes = (
-            CatalogTable(
-                storage,
-                name,
-                schema,
-                sorted_by=schema.names[:2],
-                rows_at_once=65_536,
-                advice=HOW_TO_MEND,
-            )
-            for name, schema in (("changes", CHANGES), ("hashes", HASHES))
-        )
+        self.changes = table("changes", CHANGES, sorted_by=["name", "hash"], rows_at_once=_ROWS)
+        self.hashes = table("hashes", HASHES, sorted_by=["hash", "name"], rows_at_once=_ROWS)
         self._counts: dict[Pair, PairCounts] = {}
         self._explained: frozenset[Pair] = frozenset()
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from operator import itemgetter
 
 import msgspec
 import pyarrow as pa
@@ -38,14 +39,6 @@ Source = tuple[str, int]
 _RevisionKey = tuple[str, datetime, str]
 
 
-class _Assigned(msgspec.Struct, frozen=True):
-    """A row of the table ``recipes``."""
-
-    revision: _RevisionKey
-    recorded_at: datetime
-    recipes: Recipes
-
-
 class RecipesTables(TableView):
     """The recipes of revisions in a storage, as of the last ``refresh``.
 
@@ -57,7 +50,7 @@ class RecipesTables(TableView):
         super().__init__(CatalogTable(storage, "recipes", RECIPES), storage.location.text)
         self._commits = CatalogTable(storage, "commits", COMMITS)
         self._lock = threading.RLock()
-        self._rows: dict[_RevisionKey, _Assigned] = {}
+        self._rows: dict[_RevisionKey, tuple[datetime, Recipes]] = {}
         self._graphs: dict[Source, CommitGraph] | None = None
 
     def refresh(self) -> bool:
@@ -70,31 +63,39 @@ class RecipesTables(TableView):
             return super().refresh()
 
     def _read(self, *, exists: bool) -> None:
-        rows = _assigned(self.table.read()) if exists else []
-        rows.sort(key=lambda row: row.recorded_at)
-        self._rows, self._graphs = {row.revision: row for row in rows}, None
+        rows = self.table.read().to_pylist() if exists else []
+        self._graphs = None
+        self._rows = {
+            (row["tag"], row["taken_at"], row["digest"]): (
+                row["recorded_at"],
+                Recipes(
+                    row["repository"], row["commit"], RecipesOrigin(row["found_by"]), row["line"]
+                ),
+            )
+            for row in sorted(rows, key=itemgetter("recorded_at"))
+        }
 
     @property
-    def _of_revisions(self) -> Mapping[_RevisionKey, _Assigned]:
+    def _of_revisions(self) -> Mapping[_RevisionKey, tuple[datetime, Recipes]]:
         self._require_sound()
         return self._rows
 
     @property
     def all(self) -> Iterable[Recipes]:
         """The recipes of all revisions that have some, removed revisions included."""
-        return [row.recipes for row in self._of_revisions.values()]
+        return [recipes for _, recipes in self._of_revisions.values()]
 
     def of(self, revision: SideInfo) -> Recipes | None:
         """Return the recipes of a revision or a stack of it; None if they are unknown."""
         if isinstance(revision, FileInfo):
             return None
         row = self._of_revisions.get(_key_of(revision))
-        return None if row is None else row.recipes
+        return None if row is None else row[1]
 
     def recorded_at(self, revision: RevisionInfo) -> datetime | None:
         """Return when the recipes of a revision were recorded; None if they are unknown."""
         row = self._of_revisions.get(_key_of(revision))
-        return None if row is None else row.recorded_at
+        return None if row is None else row[0]
 
     def between(self, base: SideInfo, head: SideInfo) -> Between | None:
         """Return the commits between the recipes of two revisions; None if they are unknown.
@@ -188,17 +189,6 @@ class RecipesTables(TableView):
 
 def _key_of(revision: RevisionInfo) -> _RevisionKey:
     return revision.tag, revision.taken_at, revision.digest
-
-
-def _assigned(table: pa.Table) -> list[_Assigned]:
-    return [
-        _Assigned(
-            (row["tag"], row["taken_at"], row["digest"]),
-            row["recorded_at"],
-            Recipes(row["repository"], row["commit"], RecipesOrigin(row["found_by"]), row["line"]),
-        )
-        for row in table.to_pylist()
-    ]
 
 
 def _recipes_table(recipes: Mapping[RevisionInfo, Recipes], moment: datetime) -> pa.Table:
