@@ -22,28 +22,20 @@ from snapshots.texts import counted
 class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A commit that explains a cause; ``level`` is the value of a CommitLevel.
 
-    ``reference`` names its pull request, or else the commit itself: spack-packages#5277. ``url``
-    is that of what it names; None if unknown. ``taken_back`` states whether head lacks the commit.
+    ``title`` is its subject without the pull request. ``reference`` names that, or else the commit
+    itself: spack-packages#5277; ``url`` is that of what it names, None if unknown. ``is_doubtful``
+    states whether something else may explain the cause, ``taken_back`` whether head lacks the
+    commit.
     """
 
     oid: str
-    subject: str
+    title: str
     level: str
+    is_doubtful: bool
     taken_back: bool
-    sweeping: bool
     pull_request: int | None
     reference: str
     url: str | None
-
-    @property
-    def title(self) -> str:
-        """The subject without the pull request at its end."""
-        return without_pull_request(self.subject)
-
-    @property
-    def is_doubtful(self) -> bool:
-        """Whether something else may explain the cause."""
-        return self.sweeping or self.level != CommitLevel.OWN_RECIPE.value
 
     @classmethod
     def of(cls, explaining: CauseCommit | CommitEffect, links: Links) -> Self:
@@ -51,10 +43,10 @@ class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
         commit, number = explaining.commit, explaining.commit.pull_request
         return cls(
             oid=commit.oid,
-            subject=commit.subject,
+            title=without_pull_request(commit.subject),
             level=explaining.level.value,
+            is_doubtful=commit.is_sweeping or explaining.level is not CommitLevel.OWN_RECIPE,
             taken_back=explaining.taken_back,
-            sweeping=commit.is_sweeping,
             pull_request=number,
             reference=links.reference(commit),
             url=links.commit(commit.oid) if number is None else links.pull_request(number),
@@ -62,46 +54,19 @@ class CommitEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CauseEntry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A cause, identified by its ``key``; the numbers are those of the specs in scope.
+    """A cause and its title; the numbers are those of the specs in scope.
 
-    ``kind`` is the value of a CauseKind. ``num_specs`` is the number of specs whose main cause it
-    is, so these numbers add up; ``num_involved`` is the number of specs in which it is involved.
-    ``commits`` explain it; None if unknown.
+    ``num_specs`` is the number of specs whose main cause it is, so these numbers add up;
+    ``num_involved`` is the number of specs in which it is involved. ``commits`` explain it; None if
+    unknown.
     """
 
-    key: str
-    kind: str
-    package: str | None
-    before: str | None
-    after: str | None
+    name: CauseName
     title: str
     why_unknown: str | None = None
     num_specs: int
     num_involved: int
     commits: list[CommitEntry] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        name: CauseName,
-        num_specs: int,
-        num_involved: int,
-        commits: list[CommitEntry] | None,
-        why_unknown: str | None = None,
-    ) -> Self:
-        """Return the entry of a cause."""
-        return cls(
-            key=name.key,
-            kind=name.kind.value,
-            package=name.package,
-            before=name.before,
-            after=name.after,
-            title=cause_title(name),
-            why_unknown=why_unknown,
-            num_specs=num_specs,
-            num_involved=num_involved,
-            commits=commits,
-        )
 
 
 class StoredCauses(msgspec.Struct, frozen=True):
@@ -117,8 +82,13 @@ class StoredCauses(msgspec.Struct, frozen=True):
 def stored_cause(cause: StoredCause, commits: Iterable[Commit], links: Links) -> CauseEntry:
     """Return the entry of a stored cause, with the commits of the package's own recipe."""
     explaining = (CauseCommit(commit, CommitLevel.OWN_RECIPE, False) for commit in commits)
-    entries = [CommitEntry.of(commit, links) for commit in explaining]
-    return CauseEntry.of(cause.name, cause.num_specs, cause.num_involved, entries)
+    return CauseEntry(
+        name=cause.name,
+        title=cause_title(cause.name),
+        num_specs=cause.num_specs,
+        num_involved=cause.num_involved,
+        commits=[CommitEntry.of(commit, links) for commit in explaining],
+    )
 
 
 Group = Sequence[CauseEntry]
@@ -167,14 +137,14 @@ class Rebuilds(msgspec.Struct, frozen=True):
         Ties keep their order. Architectures and formats are last, because they are involved in
         nearly all specs, and explain only those that no other cause explains.
         """
-        last = {kind.value for kind in LAST}
         return sorted(
-            self.groups, key=lambda group: (group[0].kind in last, -group[0].num_involved)
+            self.groups, key=lambda group: (group[0].name.kind in LAST, -group[0].num_involved)
         )
 
     def reaches_others(self, cause: CauseEntry) -> bool:
         """Return whether a cause is involved in specs of other packages than its own."""
-        own = -1 if cause.package is None else self.head.package.index.get(cause.package, -1)
+        package = cause.name.package
+        own = -1 if package is None else self.head.package.index.get(package, -1)
         return bool(np.any(self.head.package.codes[self.reached(cause)] != own))
 
     def num_shared(self, cause: CauseEntry, other: CauseEntry) -> int:
@@ -195,7 +165,7 @@ def rebuilds_of(
     rows = changes.select([SpecChangeKind.ADDED]).after
     counts = causes.counted(None if np.isin(causes.head_rows, rows).all() else rows)
     attribution = None if recipes is None else recipes.attribution
-    numbers: dict[str, int] = {}
+    numbers: dict[CauseName, int] = {}
     entries = []
     groups: dict[int, list[CauseEntry]] = {}
     for count in counts:
@@ -204,9 +174,15 @@ def rebuilds_of(
         if recipes is not None and attribution is not None:
             explaining = attribution.of_cause(number)
             commits = [CommitEntry.of(commit, recipes.links) for commit in explaining]
-        why = causes.why_unknown(number)
-        entry = CauseEntry.of(name, count.num_specs, count.num_involved, commits, why)
-        numbers[name.key] = number
+        entry = CauseEntry(
+            name=name,
+            title=cause_title(name),
+            why_unknown=causes.why_unknown(number),
+            num_specs=count.num_specs,
+            num_involved=count.num_involved,
+            commits=commits,
+        )
+        numbers[name] = number
         entries.append(entry)
         if name.kind is not CauseKind.UNKNOWN:
             groups.setdefault(causes.set_of(number), []).append(entry)
@@ -214,7 +190,7 @@ def rebuilds_of(
     in_scope[rows] = True
 
     def reached(cause: CauseEntry) -> Rows:
-        involved = causes.rows_of(numbers[cause.key], involved=True)
+        involved = causes.rows_of(numbers[cause.name], involved=True)
         return involved[in_scope[involved]]
 
     effects = [] if attribution is None else attribution.effects(counts)

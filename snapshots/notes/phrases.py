@@ -8,7 +8,7 @@ from snapshots.changes.stack_changes import StackChange, StackChangeKind
 from snapshots.changes.stored_changes import PackageCounts, PairCounts
 from snapshots.changes.vocabulary import CausePhrases, cause_phrases, filled
 from snapshots.history import Neighbours
-from snapshots.models import CauseKind, RevisionInfo
+from snapshots.models import RevisionInfo
 from snapshots.notes.causes import CauseEntry, CommitEntry, Group, Rebuilds, num_specs
 from snapshots.notes.losses import Losses, LostCell, LostPackage
 from snapshots.notes.sentences import Name, Reference, Sentence, Value, enumerated, listed, spelled
@@ -77,7 +77,7 @@ def commit_line(effect: CommitEffect, links: Links) -> Sentence:
     commit, spack = CommitEntry.of(effect, links), effect.commit.spack
     pieces = ["Dropping "] if commit.taken_back else []
     pieces += [_reference(commit), " ", Name(shortened(commit.title, _LONGEST))]
-    if commit.sweeping:
+    if effect.commit.is_sweeping:
         pieces.append(f", which touches {counted(len(effect.commit.packages), 'package')},")
     if spack is not None:
         pieces += [" (", *_spack_step(spack, links.spack(spack)), ")"]
@@ -95,14 +95,16 @@ def _spack_step(spack: SpackChange, url: str | None) -> list[str]:
 
 
 def _phrases(cause: CauseEntry) -> CausePhrases:
-    return cause_phrases(CauseKind(cause.kind), cause.package, cause.before, cause.after)
+    name = cause.name
+    return cause_phrases(name.kind, name.package, name.before, name.after)
 
 
 def _pieces(template: str, cause: CauseEntry) -> list[str]:
+    name = cause.name
     before, after = (
-        None if text is None else shortened(text, _LONGEST) for text in (cause.before, cause.after)
+        None if text is None else shortened(text, _LONGEST) for text in (name.before, name.after)
     )
-    texts = filled(template, cause.package, before, after)
+    texts = filled(template, name.package, before, after)
     return [_MARKS.get(field, str)(text) for text, field in texts]
 
 

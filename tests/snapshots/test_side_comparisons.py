@@ -76,7 +76,7 @@ def test_each_part_describes_the_scope(
         assert len(comparison.rows_of_cause(cause.number)) == cause.num_specs
     assert comparison.coverage((CoverageDimension.STACK,)) is cells
     notes = comparison.notes()
-    assert [(cause.key, cause.num_specs) for cause in notes.causes if cause.num_specs] == [
+    assert [(cause.name.key, cause.num_specs) for cause in notes.causes if cause.num_specs] == [
         (CAUSE, number) for number in numbers if number
     ]
     assert notes.only == (only or ComparisonFilter())

@@ -27,16 +27,7 @@ def an_entry(
 ) -> CauseEntry:
     """Return a cause of one spec."""
     name = CauseName(kind, package, before, after)
-    entry = CauseEntry(
-        key=name.key,
-        kind=kind.value,
-        package=package,
-        before=before,
-        after=after,
-        title=cause_title(name),
-        num_specs=1,
-        num_involved=1,
-    )
+    entry = CauseEntry(name=name, title=cause_title(name), num_specs=1, num_involved=1)
     return replace(entry, **facts)
 
 
