@@ -407,7 +407,7 @@ class ComparisonType(Node):
         """The lost and gained cells, which are combinations of a package with a value for each of
         the given dimensions, ordered by package and values.
 
-        - by: The dimensions; an empty list for packages alone.
+        - by: The dimensions, each of which counts once; an empty list for packages alone.
         - search: Only packages whose names contain this text; case-insensitive.
         """
         info.context.require_time()  # all specs of both sides are counted

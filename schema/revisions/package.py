@@ -230,21 +230,20 @@ class RevisionPackage(Node):
         and compilers in Spack's order. With the dimension STACK, a spec is in one cell for each of
         its stacks. A spec without a value for a dimension is in no cell.
 
-        - by: The dimensions; an empty list for the package as a whole.
+        - by: The dimensions, each of which counts once; an empty list for the package as a whole.
         """
         relay.check_size("first", first)
         if len(by) > len(CoverageDimension):
             raise InvalidArgument("by", f"more than {len(CoverageDimension)} dimensions")
-        frame, distinct = self.loaded.frame, [*dict.fromkeys(by)]
+        frame = self.loaded.frame
         rows = np.arange(*frame.slice_of(self.code).indices(len(frame)), dtype=np.int32)
-        cells = cells_of(frame, rows, distinct)
+        cells = cells_of(frame, rows, [*dict.fromkeys(by)])
         texts_of_each = [
             [values[code] for code in codes[:first].tolist()]
             for values, codes in zip(cells.values, cells.codes, strict=True)
         ]
-        chosen = [texts_of_each[distinct.index(dimension)] for dimension in by]
         num_specs = cells.num_specs[:first].tolist()
-        values = [*map(list, zip(*chosen, strict=True))] if chosen else [[] for _ in num_specs]
+        values = [*map(list, zip(*texts_of_each, strict=True))] if by else [[] for _ in num_specs]
         return many.ColumnTable(CoverageCell, {"values": values, "num_specs": num_specs})  # type: ignore[return-value]
 
     @resolver(MEDIUM)

@@ -6,7 +6,6 @@ of its stacks; otherwise it is in one cell, or in none if it has no value for a 
 lost if base has a spec in it and head has none, and gained in the opposite case.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import repeat
@@ -259,11 +258,9 @@ _MANY = 100
 
 
 def nearest_rows(
-    base: Frame, head: Frame, package: str, values: Mapping[tuple[CoverageDimension, str], int]
+    base: Frame, head: Frame, package: str, values: Mapping[CoverageDimension, str]
 ) -> Rows:
     """Return up to three rows of head that are nearest to a cell that only base has.
-
-    ``values`` maps the cell's dimensions and values to their weights.
 
     Rows of the same package are ordered by how many of the cell's values they have, then by how
     many other facts are equal to those of some spec of the cell: version, compiler, platform,
@@ -273,11 +270,11 @@ def nearest_rows(
     remaining = head.rows_of(package)
     if remaining is None or base.rows_of(package) is None:
         return np.empty(0, np.int32)
-    cell = rows_in_cell(base, package, values)
+    cell = rows_in_cell(base, package, values.items())
     score = np.zeros(remaining.stop - remaining.start, np.int64)
-    for mask, times in zip(having(head, remaining, values), values.values(), strict=True):
-        score += _MANY * times * mask
-    for mask in _alike(base, cell, head, remaining, {dimension for dimension, _ in values}):
+    for mask in having(head, remaining, values.items()):
+        score += _MANY * mask
+    for mask in _alike(base, cell, head, remaining, values):
         score += mask
     # The rows are sorted by version, newest first, then by hash.
     nearest: Rows = np.argsort(-score, kind="stable")[:NUM_NEAREST].astype(np.int32)
@@ -332,8 +329,7 @@ class CoverageChange(msgspec.Struct, frozen=True):
 class CoverageChanges(ChangeTable[CoverageChange]):
     """A table of cells sorted by package and values; records are created on access.
 
-    ``dimensions`` are those that the caller selected, ``cells`` the columns, which contain each
-    dimension once; ``names`` are the names of the packages.
+    ``dimensions`` are distinct, ``cells`` are the columns, and ``names`` the names of the packages.
     """
 
     def __init__(
@@ -350,8 +346,6 @@ class CoverageChanges(ChangeTable[CoverageChange]):
         self.names = names
         self.cells = cells
         self.kinds = cells.are_in_head.view(np.int8)
-        distinct = [*dict.fromkeys(dimensions)]
-        self._numbers = [distinct.index(dimension) for dimension in dimensions]
 
     def _record(self, place: int) -> CoverageChange:
         kind = _KINDS[self.kinds[place]]
@@ -370,12 +364,11 @@ class CoverageChanges(ChangeTable[CoverageChange]):
     def values(self, place: int) -> tuple[str, ...]:
         """Return the value of the cell at an index for each dimension."""
         codes = self.cells.codes[:, place].tolist()
-        own = [values[code] for values, code in zip(self.cells.values, codes, strict=True)]
-        return tuple(own[number] for number in self._numbers)
+        return tuple(values[code] for values, code in zip(self.cells.values, codes, strict=True))
 
     def nearest(self, place: int) -> Rows:
         """Return the rows that ``nearest_rows`` finds for the lost cell at an index."""
-        values = Counter(zip(self.dimensions, self.values(place), strict=True))
+        values = dict(zip(self.dimensions, self.values(place), strict=True))
         return nearest_rows(self.base, self.head, self.package(place), values)
 
     @property
@@ -411,7 +404,7 @@ class CoverageChanges(ChangeTable[CoverageChange]):
         """Return the cells of one stack, or all if it is None or stacks are not a dimension."""
         if stack is None or CoverageDimension.STACK not in self.dimensions:
             return self
-        number = [*dict.fromkeys(self.dimensions)].index(CoverageDimension.STACK)
+        number = self.dimensions.index(CoverageDimension.STACK)
         values = self.cells.values[number]
         code = values.index(stack) if stack in values else -1
         return self.take(self.cells.codes[number] == code)
@@ -447,8 +440,8 @@ def coverage(
 ) -> CoverageChanges:
     """Return the lost and gained cells for a choice of dimensions, in order.
 
-    Without dimensions, the packages themselves are the cells. A dimension that is given twice has
-    its value twice, at no additional cost. ``root`` does not count as a stack. A spec without a
+    Without dimensions, the packages themselves are the cells. A dimension that is given twice
+    counts once. ``root`` does not count as a stack. A spec without a
     compiler is in no cell of compilers. If no spec of a side has a value for a dimension, its
     source does not provide it, and no cell is counted.
 
@@ -464,8 +457,9 @@ def coverage(
         _rows(len(pairing.base), pairing.base_rows, base_mask),
         _rows(len(pairing.head), pairing.head_rows, head_mask),
     )
-    cells = differing_cells(frames, rows, places, [*dict.fromkeys(dimensions)])
-    return CoverageChanges(*frames, tuple(dimensions), names, cells)
+    distinct = tuple(dict.fromkeys(dimensions))
+    cells = differing_cells(frames, rows, places, distinct)
+    return CoverageChanges(*frames, distinct, names, cells)
 
 
 def _rows(size: int, compared: Rows | slice, mask: Mask | None) -> Rows:

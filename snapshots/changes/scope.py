@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 from snapshots.arrays import Mask
 from snapshots.changes.coverage import CoverageChanges, CoverageDimension, coverage
@@ -55,9 +54,5 @@ def coverage_in(
     if scope is None:
         return coverage(comparison, dimensions)
     cells = coverage(comparison, dimensions, (scope.in_base, scope.in_head))
-    if scope.only.stack is None or CoverageDimension.STACK not in dimensions:
-        return cells
     # Cells of other stacks are dropped: specs out of scope may cover them as well.
-    place = [*dict.fromkeys(dimensions)].index(CoverageDimension.STACK)
-    of_stack = [value == scope.only.stack for value in cells.cells.values[place]]
-    return cells.take(np.array(of_stack, np.bool_)[cells.cells.codes[place]])
+    return cells.of_stack(scope.only.stack)

@@ -208,4 +208,4 @@ def nearest_in_cell(base: Frame, head: Frame, package: str, cell: Cell) -> Rows:
         counts = base.target.counts(base.rows_of(package) or slice(0))
         meant = [(count, target) for target, count in counts if is_target(target, chosen)]
         values[CoverageDimension.TARGET] = max(meant, default=(0, chosen))[1]
-    return nearest_rows(base, head, package, dict.fromkeys(values.items(), 1))
+    return nearest_rows(base, head, package, values)

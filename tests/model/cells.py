@@ -55,18 +55,20 @@ def states_all(dimensions: Iterable[str], specs: Collection[Spec]) -> bool:
 
 
 def cells(specs: Iterable[Spec], dimensions: Sequence[str]) -> Mapping[Cell, list[Spec]]:
-    """Return the specs of each cell; dimensions may be repeated."""
+    """Return the specs of each cell."""
     by_cell: defaultdict[Cell, list[Spec]] = defaultdict(list)
-    distinct = list(dict.fromkeys(dimensions))
     for spec in specs:
-        for values in product(*(values_of(spec, dimension) for dimension in distinct)):
-            value = dict(zip(distinct, values, strict=True))
-            by_cell[Cell(spec.name, tuple(value[by] for by in dimensions))].append(spec)
+        for values in product(*(values_of(spec, dimension) for dimension in dimensions)):
+            by_cell[Cell(spec.name, values)].append(spec)
     return by_cell
 
 
 def coverage(base: State, head: State, dimensions: Sequence[str]) -> list[CellChange]:
-    """Return the lost and gained cells; none if no spec of a side has a value of a dimension."""
+    """Return the lost and gained cells; none if no spec of a side has a value of a dimension.
+
+    A dimension that is given twice counts once.
+    """
+    dimensions = list(dict.fromkeys(dimensions))
     sides = base.specs.values(), head.specs.values()
     if not all(states_all(dimensions, specs) for specs in sides):
         return []
