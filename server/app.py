@@ -145,7 +145,7 @@ def create_app(
         *(PageRoute(page.path, PageEndpoint(page, pages)) for page in PAGES),
         Route(f"{GRAPHQL_PATH}/", _without_slash, methods=["GET", "POST", "OPTIONS"]),
         *([Route("/schema.graphql", schema_text)] if is_open else []),
-        Route(f"{FEEDS_PREFIX}{{path:path}}", feeds),
+        Route(f"{FEEDS_PREFIX}{{path:path}}", feeds, methods=["GET"]),
         Route("/health/live", live),
         Route("/health/ready", partial(ready, watch)),
         files_below("/static/pages", PAGES_STATIC, sender),

@@ -136,7 +136,6 @@ FEEDS_PREFIX = f"/{FEEDS}/"
 
 _log = logging.getLogger("cachelog.server")
 
-_ALLOW = "GET, HEAD"
 _PATIENCE = 10.0
 """Number of seconds that a request waits for a feed that is being made."""
 
@@ -144,7 +143,7 @@ _LONGEST_QUERY, _LONGEST_TEXT = 200, 600
 
 
 class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
-    """Answers GET and HEAD with feeds, which are made once for each state of the catalog.
+    """Answers with feeds, which are made once for each state of the catalog.
 
     They are cached with other responses, by the ``sender``. Concurrent requests for a feed that is
     not cached share one computation, which continues if they disconnect. A request that has waited
@@ -166,9 +165,6 @@ class FeedsEndpoint(msgspec.Struct, frozen=True, eq=False):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["method"] not in ("GET", "HEAD"):
-            await _text_response(f"use {_ALLOW}", 405, {"allow": _ALLOW})(scope, receive, send)
-            return
         try:
             response = await unless_disconnected(receive, self._find(scope))
             await self.sender.send(response, scope, send)

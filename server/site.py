@@ -75,16 +75,11 @@ def choose(
     last: int | None = None,
 ) -> dict[str, list[RevisionInfo]]:
     """Return the newest revisions of some or all series by name; series without any are omitted."""
-    chosen = {}
-    for name in dict.fromkeys(series or history.series_names):
-        revisions = [
-            revision
-            for revision in history.of_series(name)
-            if since is None or revision.taken_at >= since
-        ]
-        if revisions[:last]:
-            chosen[name] = revisions[:last]
-    return chosen
+    chosen = {
+        name: [it for it in history.of_series(name) if since is None or it.taken_at >= since][:last]
+        for name in series or history.series_names
+    }
+    return {name: revisions for name, revisions in chosen.items() if revisions}
 
 
 class SitePage(msgspec.Struct, frozen=True):
