@@ -70,7 +70,7 @@ def read(
                         is_new = index > newest
                         yield from states.snapshot(tag, trees.get(tag), commit, is_new=is_new)
         report.progress("reading commits", len(commits), len(commits))
-        if not names or states.lack_pages:
+        if not names or (not published and states.lack_pages):
             pages = "/".join(filter(None, (folder, "TAG/PACKAGE", PAGE_NAME)))
             raise SourceError(origin.location, f"has no cache pages: {pages}")
         if tags and not any(fits(name, tags) for name in names):
@@ -115,9 +115,9 @@ class _States(msgspec.Struct):
 
     @property
     def lack_pages(self) -> bool:
-        """Whether folders of packages were read, and none of them has a page."""
+        """Whether folders of tags were read, and none of them has a page."""
         is_bad = bool(self._report.skipped)
-        return bool(self._pages) and not any(self._pages.values()) and not is_bad
+        return bool(self._digests) and not any(self._pages.values()) and not is_bad
 
     def folders(self, commit: git.PagesCommit) -> dict[str, str]:
         """Return the trees of the folders of tags in a commit. Raises SourceError."""

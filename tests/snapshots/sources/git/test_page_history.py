@@ -186,6 +186,13 @@ def test_page_of_another_tag(repository: Repository) -> None:
         repository.read()
 
 
+def test_pages_elsewhere(repository: Repository) -> None:
+    """The error says where pages have to be."""
+    repository.commit({"_cache/develop/zlib.md": page("zlib", "a")})
+    with pytest.raises(SourceError, match=r"has no cache pages: _cache/TAG/PACKAGE/specs\.md"):
+        repository.read()
+
+
 def test_rewritten_history(repository: Repository) -> None:
     """If published commits were replaced, published states are not yielded again."""
     _grow(repository, 3)
