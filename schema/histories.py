@@ -7,15 +7,16 @@ from typing import Annotated, Self
 import msgspec
 import strawberry
 
-from schema.comparisons.changes import PartRows
+from schema.comparisons.changes import LoadedComparison, PartRows, load_comparison
 from schema.comparisons.comparison import ComparisonType
 from schema.comparisons.explanations import (
     Cause,
     CommitType,
     ReasonCount,
+    cause_connection,
     stored_causes,
 )
-from schema.context import Context, Info
+from schema.context import Context, Info, LoadedRevision
 from schema.fields import gql, many, relay
 from schema.fields.cost import (
     EXPLAINED,
@@ -40,13 +41,15 @@ from schema.revisions.spec import SpecType
 from snapshots.catalog import history_queries
 from snapshots.catalog.history_queries import HistoryQueries
 from snapshots.changes.coverage import CoverageDimension
+from snapshots.changes.impact import Outcome, outcome
 from snapshots.changes.lookup import Lookup, RequestedSpecs
 from snapshots.changes.package_changes import PackageChangeKind
 from snapshots.changes.reasons import SpecChangeReason
 from snapshots.changes.stored_changes import StoredCause
 from snapshots.errors import CatalogError, InvalidArgument
 from snapshots.history import Neighbours, Pair, age
-from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo
+from snapshots.models import OWN_COLUMNS, CauseKind, ConcreteSpec, RevisionInfo, is_revision
+from snapshots.refs import series as series_of
 from snapshots.timelines.availability import (
     Cell,
     CellSpan,
@@ -710,6 +713,49 @@ class SeriesCauseType:
         relay.check_size("last", last)
         points = self.cause.points
         return [SeriesCausePointType(point=point) for point in points[max(0, len(points) - last) :]]
+
+
+@gql.object_type
+class ImpactOutcome:
+    """The effect of a change of packages: the specs that replaced others because of it.
+
+    - num_specs: Number of specs of head that replaced others because of it.
+    """
+
+    loaded: strawberry.Private[LoadedComparison]
+    outcome: strawberry.Private[Outcome]
+
+    num_specs = many.attribute("outcome.num_specs", int)
+
+    @resolver()
+    def comparison(self) -> ComparisonType:
+        """The comparison of the two revisions between which the packages changed."""
+        return ComparisonType(base_info=self.loaded.base, head_info=self.loaded.head)
+
+    @relay.connection_field()
+    def causes(self, *, page: relay.PageArguments) -> relay.Connection[Cause] | None:
+        """The causes in the packages, those that explain the most specs first."""
+        return cause_connection(self.loaded, self.outcome.causes, page)
+
+
+def impact_outcome(
+    revision: LoadedRevision, packages: Sequence[str], stack: str | None
+) -> ImpactOutcome | None:
+    """Return the effect of the next change of packages after a revision; None if there is none.
+
+    Raises IncompleteHistory.
+    """
+    context = revision.context
+    if not is_revision(revision.info):
+        return None
+    series_causes = context.of_history(HistoryQueries.causes, series_of(revision.info.tag))
+    context.require_time()
+    pair = series_causes.next_in(packages, revision.info)
+    if pair is None or pair.base is None:
+        return None
+    loaded = load_comparison(context, pair.base, pair.head)
+    mask = None if stack is None else loaded.explanation.head.frame.in_stack(stack)
+    return ImpactOutcome(loaded=loaded, outcome=outcome(loaded.explanation, packages, mask))
 
 
 # -- series

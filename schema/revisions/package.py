@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Info, LoadedRevision
 from schema.fields import gql, many, relay
-from schema.fields.cost import LARGE, MEDIUM, PLAIN, SMALL, Cost, resolver
+from schema.fields.cost import LARGE, MEDIUM, PLAIN, SMALL, Cost, Work, resolver
 from schema.node import (
     URL,
     Node,
@@ -31,7 +31,7 @@ from snapshots.frames.columns import Column, ListColumn, rows_where
 from snapshots.frames.frame import Frame, PackageField
 
 if TYPE_CHECKING:
-    from schema.histories import Package, SeriesPackage
+    from schema.histories import ImpactOutcome, Package, SeriesPackage
 
 
 PackageOrderArgument = Annotated[
@@ -55,14 +55,20 @@ class CoverageCell:
     num_specs: int
 
 
+OUTCOME = Cost(weight=30_000, work=Work.EXPLAINING)
+"""Searching the causes of a series, and explaining one of its comparisons."""
+
+LazyOutcome = Annotated["ImpactOutcome", strawberry.lazy("schema.histories")]
+
+
 def _facet_counts(parts: Sequence[ImpactPart]) -> Any:
     return spec.facet_counts([(part.name, part.num_specs) for part in parts])
 
 
 @gql.object_type
 class ImpactType:
-    """The specs that would be rebuilt if the recipe of a package changed: its own specs, and all
-    specs that depend on them, directly or indirectly.
+    """The specs that would be rebuilt if the recipes of some packages changed: their own specs, and
+    all specs that depend on them, directly or indirectly.
 
     - num_specs: Number of these specs.
     - num_packages: Number of packages of these specs.
@@ -74,8 +80,23 @@ class ImpactType:
     - target_counts: Number of these specs for each target, the largest number first.
     """
 
-    package: strawberry.Private["RevisionPackage"]
+    loaded: strawberry.Private[LoadedRevision]
+    packages: strawberry.Private[Sequence[str]]
+    stack: strawberry.Private[str | None]
     counts: strawberry.Private[Impact]
+
+    @classmethod
+    def of(
+        cls, loaded: LoadedRevision, packages: Sequence[str], stack: str | None = None
+    ) -> Self | None:
+        """Return the impact on the specs of a stack, or on all; None without dependencies."""
+        frame, graph = loaded.frame, loaded.dependencies()
+        if not graph.is_known:
+            return None
+        mask = rows_above(frame, graph, packages)
+        if stack is not None:
+            mask = mask & frame.in_stack(stack)
+        return cls(loaded=loaded, packages=packages, stack=stack, counts=impact(frame, mask))
 
     num_specs = many.attribute("counts.num_specs", int)
     num_packages = many.attribute("counts.num_packages", int)
@@ -86,6 +107,15 @@ class ImpactType:
         "counts.by_stack", list[spec.FacetCount] | None, make=_facet_counts
     )
     target_counts = many.attribute("counts.by_target", list[spec.FacetCount], make=_facet_counts)
+
+    @resolver(OUTCOME)
+    def outcome(self) -> LazyOutcome | None:
+        """The effect of the next change of one of the packages in the series; null if none has
+        changed in any later revision.
+        """
+        from schema.histories import impact_outcome
+
+        return impact_outcome(self.loaded, self.packages, self.stack)
 
 
 LazySeriesPackage = Annotated["SeriesPackage", strawberry.lazy("schema.histories")]
@@ -269,11 +299,7 @@ class RevisionPackage(Node):
         """The specs that would be rebuilt if its recipe changed; null if the source of the revision
         does not list dependencies.
         """
-        frame, graph = self.loaded.frame, self.loaded.dependencies()
-        if not graph.is_known:
-            return None
-        mask = rows_above(frame, graph, [frame.packages[self.code]])
-        return ImpactType(package=self, counts=impact(frame, mask))
+        return ImpactType.of(self.loaded, [self.loaded.frame.packages[self.code]])
 
     of_id = classmethod(part_of_id)
 

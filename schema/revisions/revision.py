@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Context, Info
 from schema.fields import gql, many, relay
-from schema.fields.cost import LOADED, SMALL, Cost, field, resolver
+from schema.fields.cost import LARGE, LOADED, SMALL, Cost, field, resolver
 from schema.node import (
     URL,
     Node,
@@ -20,12 +20,14 @@ from schema.node import (
     url_field,
 )
 from schema.revisions.lookup import holes_field, lookup_field
-from schema.revisions.package import RevisionPackage, Stack, packages_field
+from schema.revisions.package import ImpactType, RevisionPackage, Stack, packages_field
 from schema.revisions.spec import SpecType, specs_field
 from schema.revisions.twins import twins_field
 from snapshots import refs
 from snapshots.catalog.history_queries import HistoryQueries, require_complete
+from snapshots.changes.impact import require_packages
 from snapshots.changes.pairings import states_stacks
+from snapshots.frames.suggestions import require_names
 from snapshots.history import Neighbours
 from snapshots.models import (
     DEMO,
@@ -278,6 +280,21 @@ class Revision(Node):
     lookup = lookup_field
     holes = holes_field
     twins = twins_field
+
+    @resolver(LARGE)
+    def impact(
+        self, info: Info, packages: list[str], stack: str | None = None
+    ) -> ImpactType | None:
+        """The specs that would be rebuilt if the recipes of some packages changed; null if the
+        source of the revision does not list dependencies.
+
+        - packages: The packages that would change.
+        - stack: Only specs of this stack.
+        """
+        loaded = info.context.load(self.info)
+        require_names([loaded.frame], stack)
+        require_packages(loaded.frame, loaded.dependencies(), packages, "packages")
+        return ImpactType.of(loaded, packages, stack)
 
     @resolver()
     def previous(self, info: Info) -> "Revision | None":

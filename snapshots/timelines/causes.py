@@ -1,7 +1,7 @@
 """The causes of all neighbours of a series, summed up over time."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from enum import Enum
 from functools import partial
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.arrays import Mask
-from snapshots.history import History
+from snapshots.history import History, Neighbours
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
 from snapshots.timelines.steps import Steps, pairs_in
@@ -110,6 +110,19 @@ class SeriesCauses:
         are_within = self._are_within(since, until)
         revisions = zip(self.steps.revisions, are_within.tolist(), strict=True)
         return [revision for revision, is_within in revisions if is_within]
+
+    def next_in(self, packages: Collection[str], revision: RevisionInfo) -> Neighbours | None:
+        """Return the first neighbours after a revision that have a cause in one of the packages.
+
+        Return None if there are none, or if the series does not have the revision.
+        """
+        revisions = self.steps.revisions
+        if revision not in revisions:
+            return None
+        is_in = pc.is_in(self._table["package"], pa.array([*packages], pa.string()))
+        places = self._places[is_in.to_numpy()]
+        later = places[places > revisions.index(revision)]
+        return self.steps.neighbours[int(later.min())] if len(later) else None
 
     def summed(
         self,

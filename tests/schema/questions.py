@@ -197,6 +197,10 @@ IMPACT = """query($ref: String!, $name: String!) {
   revision(ref: $ref) { package(name: $name) { impact {
     numSpecs numPackages size sizeLabel stackCounts { value numSpecs }
     targetCounts { value numSpecs }
+    outcome {
+      numSpecs causes(first: 2) { nodes { title } }
+      comparison { base { tagName } head { takenAt } }
+    }
   } } }
 }"""
 TWINS = """query($ref: String!, $after: String) {

@@ -45,6 +45,7 @@ COMMANDS = {
     "why develop~1..develop zlib": "Why",
     "holes": "Holes",
     "twins": "Twins",
+    "impact zlib --stack e4s": "Impact",
     "check spack.lock": "Check",
 }
 """Commands, and the documents that their JSON answers."""

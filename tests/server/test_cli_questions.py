@@ -1,5 +1,6 @@
 """``cachelog holes``, ``twins``, ``impact`` and ``causes``: analyses of revisions."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from tests.model.real import history
 from tests.server.commands import cachelog, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
+from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.templates import catalog_of, copied
 
 ZLIB = a_linked_spec("zlib", size=10)
@@ -88,7 +90,7 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
 
 
 def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
-    """Specs in all, of each stack and target, or of one stack."""
+    """Specs in all, of each stack and target, or of one stack; ``--top`` lists packages."""
     result = succeed("impact", "libpng", "--in", "develop~1", catalog=catalog)
     assert result.lines[1:] == [
         "2 of 3 specs, of 2 packages, would be rebuilt if libpng changed: 20 B",
@@ -99,10 +101,31 @@ def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
         "    2  x86_64_v3",
     ]
     options = ("--in", "develop~1", "--stack", "e4s", "--json")
-    report = cachelog("impact", "zlib", *options, catalog=catalog).json
-    assert (report["numSpecs"], report["byStack"]) == (2, [{"name": "e4s", "numSpecs": 2}])
+    report = cachelog("impact", "zlib", *options, catalog=catalog).json["revision"]["impact"]
+    counts = report["numSpecs"], report["stackCounts"], report["outcome"]
+    assert counts == (2, [{"value": "e4s", "numSpecs": 2}], None)
     with_absent = cachelog("impact", "mesa", "zlib", "mesa", "--in", "develop", catalog=catalog)
     assert with_absent.lines[1].endswith("2 packages, would be rebuilt if mesa, zlib changed: 20 B")
+    command = ("impact", "--top", 2, "--in", "develop")
+    result = cachelog(*command, catalog=catalog)
+    assert result.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
+    (libpng, _) = cachelog(*command, "--json", catalog=catalog).json["top"]
+    assert libpng == {"package": "libpng", "numSpecs": 2}
+
+
+def test_impact_of_commits_lists_their_packages(e4s_week: Path, tmp_path: Path) -> None:
+    """Also those that the revision lacks; a repository in a variable needs no commits."""
+    recipes = the_week(tmp_path / "recipes").folder
+    commits = "refs/snapshots/base..refs/snapshots/head"
+    options = ("--in", "develop-2026-06-20", "--recipes", recipes)
+    lines = cachelog("impact", commits, *options, catalog=e4s_week).lines
+    touched = rf"69 commits in {commits} touch \d+ packages, \d+ of them not in this revision"
+    assert re.fullmatch(touched, lines[1])
+    assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
+    missing = cachelog("impact", "nothing..HEAD", *options, catalog=e4s_week)
+    assert (missing.code, missing.err.startswith("cachelog: A..B: ")) == (1, True)
+    for arguments in (("gettext",), ("--top", 3)):
+        assert cachelog("impact", *arguments, catalog=e4s_week, recipes=recipes).code == 0
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
+import msgspec
 import numpy as np
 
 from server.terminal.catalogs import OpenedCatalog
@@ -18,16 +19,13 @@ from snapshots.changes.holes import Holes
 from snapshots.changes.sides import Side
 from snapshots.changes.twins import TwinGroup, Twins
 from snapshots.changes.vocabulary import twins_title
-from snapshots.errors import InvalidArgument
 from snapshots.frames.suggestions import require_names
 from snapshots.models import SideInfo
+from snapshots.recipes.commits import Commit
 from snapshots.refs import title
 from snapshots.texts import (
-    absent_name,
     counted,
     few,
-    nearest_hint,
-    nearest_names,
     short_hash,
     shortened,
     size,
@@ -152,33 +150,53 @@ def _group_lines(twins: Twins, group: TwinGroup, num_saved: int) -> Iterator[str
 # -- impact
 
 
-def print_impact(
-    opened: OpenedCatalog, side: SideInfo, stack: str | None, packages: Sequence[str]
-) -> None:
-    """Print the specs that would be rebuilt if packages changed.
+class CommitRange(msgspec.Struct, frozen=True):
+    """The commits of a range ``A..B`` of a repository of recipes."""
 
-    Raises InvalidArgument for a stack or package that the revision does not have.
+    text: str
+    commits: Sequence[Commit]
+
+    @property
+    def packages(self) -> list[str]:
+        """The packages that the commits touch, by name."""
+        return sorted({name for commit in self.commits for name in commit.packages})
+
+
+def print_impact(
+    opened: OpenedCatalog,
+    side: SideInfo,
+    stack: str | None,
+    packages: Sequence[str],
+    touched: CommitRange | None,
+) -> None:
+    """Print the specs that would be rebuilt if packages changed, or those that commits touch.
+
+    Raises InvalidArgument for a stack that the revision does not have, and for a package that it
+    does not have unless a commit touches it.
     """
     specs, mask = _side(opened, side, stack)
-    packages = [*dict.fromkeys(packages)]
-    known = {*specs.frame.packages, *specs.graph.outside.packages}
-    for name in packages:
-        if name not in known:
-            hint = nearest_hint(nearest_names(name, known))
-            raise InvalidArgument("PACKAGE", absent_name(name, hint))
-    counts = None
-    if _is_answerable(specs):
-        rows = impact.rows_above(specs.frame, specs.graph, packages) & mask
-        counts = impact.impact(specs.frame, rows)
+    frame, graph = specs.frame, specs.graph
+    if touched is None:
+        packages = [*dict.fromkeys(packages)]
+        impact.require_packages(frame, graph, packages, "PACKAGE")
+    else:
+        known = impact.known_packages(frame, graph)
+        packages = [name for name in touched.packages if name in known]
 
     def lines() -> Iterator[str]:
         yield place_title(side, stack)
+        if touched is not None:
+            what = f"{counted(len(touched.commits), 'commit')} in {touched.text}"
+            what += f" touch {counted(len(touched.packages), 'package')}"
+            num_absent = len(touched.packages) - len(packages)
+            yield what + (f", {num_absent:,} of them not in this revision" if num_absent else "")
         yield from _unknown_lines(specs)
-        if counts is None:
+        if not _is_answerable(specs):
             return
+        counts = impact.impact(frame, impact.rows_above(frame, graph, packages) & mask)
         what = f"{counts.num_specs:,} of {counted(int(mask.sum()), 'spec')}, "
         what += f"of {counted(counts.num_packages, 'package')}, would be rebuilt"
-        what += f" if {text.name(few(packages, _MAX_NAMES))} changed"
+        what += f" if {text.name(few(packages, _MAX_NAMES))} changed" if packages else ""
         yield what + ("" if counts.size is None else f": {size(counts.size)}")
         for head, parts in (("stack", counts.by_stack), ("target", counts.by_target)):
             columns = [
@@ -187,4 +205,20 @@ def print_impact(
             ]
             yield from table(parts or (), columns)
 
-    print_result(counts, lines())
+    variables = {"ref": side_name(side), "packages": packages, "stack": stack}
+    print_answer(opened, "Impact", variables, lines())
+
+
+def print_largest(opened: OpenedCatalog, side: SideInfo, stack: str | None, most: int) -> None:
+    """Print up to ``most`` packages whose change would rebuild most specs of a revision."""
+    specs, mask = _side(opened, side, stack)
+    packages = None
+    if _is_answerable(specs):
+        packages = impact.largest_impacts(specs.frame, specs.graph, mask, most)
+    columns = [
+        number("specs", 0, attrgetter("num_specs")),
+        TableColumn("if changed", 0, attrgetter("package"), text.name),
+    ]
+    heading = [f"{place_title(side, stack)}, {counted(int(mask.sum()), 'spec')}"]
+    lines = [*heading, *_unknown_lines(specs), *table(packages or (), columns)]
+    print_result({"ref": side_name(side), "stack": stack, "top": packages}, lines)

@@ -1,5 +1,6 @@
 """Holes, impacts and twins of a revision, compared with the model."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,7 +84,24 @@ def test_impact(world: World, name: str) -> None:
         "sizeLabel": "1-10",
         "stackCounts": [{"value": "e4s", "numSpecs": len(expected)}],
         "targetCounts": [{"value": "zen4", "numSpecs": len(expected)}],
+        "outcome": None,
     }
+
+
+def test_outcome_of_a_change(tmp_path: Path) -> None:
+    """The first later revision with the change, its causes and their specs; otherwise null."""
+    spec = a_spec("old", name="a", version="1", dependencies=())
+    later = a_spec("new", name="a", version="2", dependencies=())
+    states = [[spec], [spec, a_spec("b", name="b", dependencies=())], [later]]
+    snapshots = [a_snapshot(specs, "develop", day(n)) for n, specs in enumerate(states)]
+    world = published(tmp_path, *snapshots)
+    for ref in ("develop~2", "develop~1"):
+        package = world.data(IMPACT, ref=ref, name="a")["revision"]["package"]
+        outcome = package["impact"]["outcome"]
+        assert (outcome["numSpecs"], outcome["causes"]["nodes"]) == (1, [{"title": "a 1 → 2"}])
+        assert outcome["comparison"]["head"]["takenAt"].startswith(f"{day(2):%Y-%m-%d}")
+    package = world.data(IMPACT, ref="develop", name="a")["revision"]["package"]
+    assert package["impact"]["outcome"] is None
 
 
 def test_unknown_impact(world: World) -> None:

@@ -6,15 +6,20 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snapshots.changes.diff import Comparison
+from snapshots.changes.explanation import explain
 from snapshots.changes.impact import (
     Impact,
     ImpactPart,
     impact,
+    largest_impacts,
+    outcome,
     rows_above,
 )
 from tests.expensive import FEWER_EXAMPLES
 from tests.model import questions
-from tests.model.builds import weeks
+from tests.model.builds import towers, weeks
+from tests.model.changes import Causes, counterparts
 from tests.model.explained import frame_and_graph
 from tests.model.states import State
 from tests.snapshots.factories import a_spec
@@ -35,6 +40,50 @@ def test_against_the_model(week: tuple[State, State], packages: set[str]) -> Non
         assert rebuilt(state, packages) == questions.rebuilt(state, packages)
 
 
+@FEWER_EXAMPLES
+@given(towers, st.integers(0, 5), st.booleans())
+def test_largest_impacts(pair: tuple[State, State], most: int, is_part: bool) -> None:
+    """The packages of the counted rows, largest first, then by name, up to a number."""
+    for state in pair:
+        frame, graph = frame_and_graph(state)
+        mask = np.arange(len(frame)) % 2 == 1 if is_part else np.ones(len(frame), np.bool_)
+        counted = {digest for digest, is_in in zip(frame.hashes.texts, mask, strict=True) if is_in}
+        counts = {
+            package: len(questions.rebuilt(state, {package}) & counted)
+            for package in questions.impacts(state)
+        }
+        expected = sorted(
+            ((package, count) for package, count in counts.items() if count),
+            key=lambda item: (-item[1], item[0]),
+        )
+        for bound in (most, 10_000):
+            largest = largest_impacts(frame, graph, mask, bound)
+            assert [(entry.package, entry.num_specs) for entry in largest] == expected[:bound]
+
+
+@FEWER_EXAMPLES
+@given(weeks(), st.sets(st.sampled_from(("a", "b", "gcc", "mpich")), max_size=2), st.booleans())
+def test_outcome(week: tuple[State, State], packages: set[str], is_part: bool) -> None:
+    """The specs that any cause in the packages reached, each once, and only marked ones."""
+    model = Causes(*week, counterparts(*week))
+    (base, base_graph), (head, head_graph) = map(frame_and_graph, week)
+    explanation = explain(Comparison(base, head), base_graph, head_graph)
+    mask = np.arange(len(head)) % 2 == 1 if is_part else None
+    are_marked = [True] * len(head) if mask is None else mask.tolist()
+    marked = {digest for digest, is_in in zip(head.hashes.texts, are_marked, strict=True) if is_in}
+    reached = {
+        cause: model.involved_in(cause) & marked
+        for cause in model.num_involved
+        if cause.package in packages and model.involved_in(cause) & marked
+    }
+    result = outcome(explanation, packages, mask)
+    names = [explanation.causes.name_of(number) for number in result.causes]
+    assert {(name.kind.name, name.package, name.before, name.after) for name in names} == {
+        (cause.kind.name, cause.package, cause.before, cause.after) for cause in reached
+    }
+    assert result.num_specs == len(set[str]().union(*reached.values()))
+
+
 def test_counts() -> None:
     """Counts by stack and target, largest first, without root; sizes may be unknown."""
     specs = [
@@ -52,6 +101,8 @@ def test_counts() -> None:
         by_target=[ImpactPart("zen4", 2), ImpactPart("zen3", 1)],
     )
     assert impact(frame, rows_above(frame, graph, ["b"])).size is None
+    largest = largest_impacts(frame, graph, np.ones(len(frame), np.bool_), 2)
+    assert [(of.package, of.num_specs) for of in largest] == [("a", 2), ("b", 1)]
     nothing = impact(frame, rows_above(frame, graph, ["d"]))
     assert (nothing.num_specs, nothing.by_stack, nothing.size_label) == (0, [], "0")
     frame, graph = frame_and_graph(State([a_spec("1", name="a", stacks=())]))

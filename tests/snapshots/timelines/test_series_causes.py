@@ -1,7 +1,7 @@
 """The causes of most rebuilds in a series, compared with sums over the causes of each pair."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -130,11 +130,25 @@ def check_main(series: Series) -> None:
         assert [cause.num_specs for cause in causes] == largest
 
 
+def check_next(series: Series, packages: Collection[str]) -> None:
+    """Check which step after each revision is the first with a cause in packages."""
+    points = series.expected([PACKAGE])
+    numbers = {number for (name,), of in points.items() if name in packages for number in of}
+    causes = series.causes()
+    for number, revision in enumerate(series.revisions):
+        following = next((later for later in sorted(numbers) if later > number), None)
+        step = causes.next_in(packages, revision)
+        assert (step and step.head) == (following and series.revisions[following])
+    assert causes.next_in(packages, a_revision("other", 1)) is None
+
+
 def check(series: Series) -> None:
     """Check the sums by each key, of all revisions and of some."""
     causes = series.causes()
     check_packages(series)
     check_main(series)
+    for packages in ((), ("a",), ("b", "gcc")):
+        check_next(series, packages)
     for by in ((PACKAGE,), (KIND,), (PACKAGE, KIND), ()):
         every = causes.summed(by)
         assert shown(every, by) == series.expected(by)
