@@ -61,7 +61,7 @@ def test_examples_of_pruning_succeed(
 ) -> None:
     """They print no message except that dependencies are unknown here."""
     monkeypatch.chdir(tmp_path)
-    assert len(commands(PRUNING)) == 5
+    assert len(commands(PRUNING)) == 6
     for command in commands(PRUNING):
         words = shlex.split(command.partition(" > ")[0])
         result = cachelog(*words, catalog=catalog.location)

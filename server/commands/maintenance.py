@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -52,8 +53,9 @@ def remove_command(
 def prune_command(*, keep: Keep, series: parameters.Series, dry_run: _DryRun, catalog: str) -> None:
     """Remove all revisions but those that a policy keeps.
 
-    The newest revision of each series is always kept. 'cachelog vacuum' deletes contents that no
-    revision has any longer.
+    The newest revision of each series is always kept, that of each tag is not: old dated tags go
+    unless the policy keeps them. 'cachelog vacuum' deletes contents that no revision has any
+    longer.
 
     - series: Only this series: develop, vX.Y.Z ...
     """
@@ -83,14 +85,17 @@ def _remove(catalog: "Catalog", revisions: "Iterable[RevisionInfo]", *, dry_run:
     return done
 
 
+_lock_files = partial(option, type=click.Path(), multiple=True, metavar="FILE")
+
+
 @parameters.catalog_command("keep-list", has_json=False)
 def keep_list_command(
     *,
     keep: Keep,
-    locks: Annotated[
-        tuple[str, ...], option("--lock", type=click.Path(), multiple=True, metavar="FILE")
-    ],
+    locks: Annotated[tuple[str, ...], _lock_files("--lock")],
     whole: Flag,
+    impact: Flag,
+    checked: Annotated[tuple[str, ...], _lock_files("--check")],
     catalog: str,
 ) -> None:
     """Print the hashes that a build cache has to keep.
@@ -101,13 +106,21 @@ def keep_list_command(
     - locks: Also keep all concrete specs of this lock file: a spack.lock, the folder of an
       environment, or the output of 'spack spec --json' (repeatable).
     - whole: Also keep all dependencies of the specs, regardless of which revision has them.
+    - impact: Instead of the list, print what is not on it: specs of other revisions, their size,
+      and the combinations of package, stack and target that would be lost.
+    - checked: With --impact: also print how many specs of this lock file are not on the list
+      (repeatable).
     """
     from server.terminal.catalogs import open_catalog
-    from snapshots.catalog.keep_lists import keep_list
+    from server.terminal.printing.maintenance import unlisted_lines
+    from snapshots.catalog.keep_lists import keep_list, rest_of
     from snapshots.catalog.retention import choose
     from snapshots.sources import lock_files
 
+    if checked and not impact:
+        raise click.UsageError("--check requires --impact.")
     opened = open_catalog(catalog)
+    to_check = {file: {spec.hash for spec in lock_files.read(file).specs} for file in checked}
     locked = [spec.hash for file in locks for spec in lock_files.read(file).specs]
     choices = choose(opened.history, keep)
     digests = dict.fromkeys(choice.revision.digest for choice in choices if choice.kept_by)
@@ -117,8 +130,12 @@ def keep_list_command(
         console.note(
             f"The dependencies of {specs} are unknown: what only these reach is not on the list."
         )
-    for hash_ in sorted(kept.hashes):
-        click.echo(hash_)
+    lines: Iterable[str] = sorted(kept.hashes)
+    if impact:
+        every = (choice.revision.digest for choice in choices)
+        lines = unlisted_lines(rest_of(opened.library, every, kept.hashes), kept, to_check)
+    for line in lines:
+        click.echo(line)
 
 
 @parameters.catalog_command("vacuum")

@@ -124,3 +124,22 @@ def test_keep_list_has_the_hashes_of_revisions_and_lock_files(lock: Path, tmp_pa
     assert (added.hash in with_lock, len(with_lock)) == (True, 4)
     whole = cachelog(*command, "--whole", catalog=catalog)
     assert whole.err.startswith("The dependencies of 1 spec are unknown: ")
+
+
+def test_keep_list_tells_its_impact(lock: Path, tmp_path: Path) -> None:
+    """Specs, bytes and cells outside the list, and the specs that lock files lose."""
+    removed = a_spec("removed", name="removed", size=1 << 20, stacks=("e4s",), target="zen4")
+    catalog = catalog_of(
+        tmp_path / "catalog",
+        a_snapshot([removed, a_spec("kept")], "develop", day(0)),
+        a_snapshot([a_spec("kept")], "develop", day(1)),
+    )
+    command = ("keep-list", "--keep", "1 last", "--impact", "--check", lock)
+    assert succeed(*command, catalog=catalog).lines == [
+        "not on the list: 1 spec, 1.0 MiB",
+        "no spec is left in 1 cell of package, stack and target",
+        "  - removed e4s zen4",
+        f"{lock}: 3 of 3 specs are not on the list, 3 of them in no revision",
+    ]
+    with_lock = succeed(*command, "--lock", lock, catalog=catalog)
+    assert with_lock.lines[-1] == f"{lock}: 0 of 3 specs are not on the list"

@@ -61,7 +61,7 @@ ERRORS = (
 
 USAGE_ERRORS = (
     ("diff /a /b --stat", TWO_SPECS),
-    ("impact", "Missing argument 'PACKAGE...'"),
+    ("impact", "Name packages, or use --top N"),
     ("log --tag develop --series develop-DATE", "The tag develop is not in the series develop-DAT"),
     ("log /", PACKAGE_OR_HASH),
     ("log --since soon", "2025-03-30T12:00:00Z, or '1 week ago'"),

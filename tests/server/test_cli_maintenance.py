@@ -100,10 +100,14 @@ def test_prune_prints_remaining_revisions(catalog: Catalog) -> None:
 
 
 def test_prune_removes_dated_tags(catalog: Catalog) -> None:
-    """Also the newest revision of a tag, but not that of the series."""
+    """Also the newest revision of a tag, which a dry run lists, but not that of the series."""
     for state in range(3):
         removal_catalogs.publish(catalog, state, state, f"nightly-2025-01-0{state + 5}")
-    run(catalog, "prune", "--keep", "1 last", "--series", "nightly-DATE")
+    command = ("prune", "--keep", "1 last", "--series", "nightly-DATE")
+    lines = run(catalog, *command, "--dry-run").lines
+    start = lines.index("2 tags would lose the newest revision:")
+    assert lines[start + 1 : start + 3] == ["  - nightly-2025-01-06", "  - nightly-2025-01-05"]
+    run(catalog, *command)
     catalog.refresh()
     assert [tag for tag in catalog.history.tags if tag.startswith("n")] == ["nightly-2025-01-07"]
 

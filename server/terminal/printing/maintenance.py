@@ -1,12 +1,13 @@
 """Results of commands that fill and maintain a catalog, as lines of text and as plain values."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from operator import attrgetter
 
 from server.terminal.printing.revisions import revision_lines
 from server.terminal.printing.text import TableColumn, name, number, quiet, removed, table
 from snapshots.catalog.copies import Copied
+from snapshots.catalog.keep_lists import KeepList, UnlistedHashes
 from snapshots.catalog.recipes_import import ImportedRecipes
 from snapshots.catalog.removal import Removal
 from snapshots.catalog.retention import RetentionChoice
@@ -43,12 +44,20 @@ def removed_lines(removal: Removal, history: History, *, dry_run: bool) -> Itera
 def pruned_lines(
     removal: Removal, choices: Sequence[RetentionChoice], history: History, *, dry_run: bool
 ) -> Iterator[str]:
-    """Yield how many revisions of each series are kept; for a dry run, first every revision."""
+    """Yield how many revisions of each series are kept.
+
+    For a dry run, first every revision, and the tags that would lose their newest one.
+    """
     if dry_run:
         reasons = TableColumn("kept by", 1, lambda it: ", ".join(it.kept_by) or "none: removed")
         yield from table(
             choices, [TableColumn("revision", 0, attrgetter("revision.ref"), name), reasons]
         )
+        gone = {*removal.revisions}
+        tags = [tag for tag in history.tags if history.of_tag(tag)[0] in gone]
+        if tags:
+            yield f"{counted(len(tags), 'tag')} would lose the newest revision:"
+            yield from (f"  {removed('-')} {tag}" for tag in tags)
     total, kept = Counter[str](), Counter[str]()
     for choice in choices:
         total[series(choice.revision.tag)] += 1
@@ -91,6 +100,28 @@ def copied_lines(copied: Copied, place: str) -> Iterator[str]:
     if copied.num_removed:
         yield f"{counted(copied.num_removed, 'file')} removed, out of use"
     yield f"{place} holds {counted(copied.num_revisions, 'row')} of revisions"
+
+
+# -- keep lists
+
+
+def unlisted_lines(
+    rest: UnlistedHashes, kept: KeepList, checked: Mapping[str, Set[str]]
+) -> Iterator[str]:
+    """Yield what is not on a keep list, and how much of each lock file, given its hashes."""
+    others = f"not on the list: {counted(len(rest.hashes), 'spec')}"
+    others += "" if rest.size is None else f", {size(rest.size)}"
+    if rest.num_unknown:
+        others += f", {counted(rest.num_unknown, 'spec')} of unknown size"
+    yield others
+    yield f"no spec is left in {counted(len(rest.cells), 'cell')} of package, stack and target"
+    for package, stack, target in rest.cells:
+        yield f"  {removed('-')} {package} {stack or '(no stack)'} {target}"
+    for file, hashes in checked.items():
+        unlisted = hashes - kept.hashes
+        lost = f"{len(unlisted):,} of {counted(len(hashes), 'spec')} are not on the list"
+        num_absent = len(unlisted - rest.hashes)
+        yield f"{file}: {lost}" + (f", {num_absent:,} of them in no revision" if num_absent else "")
 
 
 # -- status

@@ -1,6 +1,6 @@
-"""Keep lists, compared with sets of specs."""
+"""Keep lists and the specs that are not on them, compared with sets of specs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -8,13 +8,14 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 
 from snapshots.catalog.catalog import Catalog
-from snapshots.catalog.keep_lists import keep_list
+from snapshots.catalog.keep_lists import keep_list, rest_of
 from snapshots.catalog.library import Library
 from snapshots.contents import Content, Snapshot
+from snapshots.models import Spec
 from tests.expensive import examples
 from tests.model import questions
 from tests.model.builds import Build, Need, state_of
-from tests.model.states import State
+from tests.model.states import State, stacks_of
 from tests.snapshots.factories import SOURCE, day, hash_of, seeded
 
 
@@ -57,10 +58,15 @@ class Cache:
         self.digests = [content.digest for content in contents]
 
 
+def cells(specs: Collection[Spec]) -> set[tuple[str, str, str]]:
+    """Return the package, stack and target of each spec."""
+    return {(spec.name, stack, spec.target) for spec in specs for stack in stacks_of(spec) or {""}}
+
+
 @examples(50, in_suite=5)
 @given(seeded(_states))
 def test_keep_list_agrees_with_sets(states: list[State]) -> None:
-    """The hashes of the first state, with and without those that its specs depend on."""
+    """The hashes of the first state, and the specs of all states that remain."""
     first = states[0]
     locked = {hash_of("locked"), *sorted(states[-1].specs)[:1]}
     with TemporaryDirectory() as folder:
@@ -73,3 +79,11 @@ def test_keep_list_agrees_with_sets(states: list[State]) -> None:
         assert whole == {*first.specs}.union(*below)
         silent = [spec for spec in first.specs.values() if spec.dependencies is None]
         assert listed.num_unknown == len(silent)
+        for hashes in (shallow, whole, set()):
+            rest = rest_of(cache.library, cache.digests, hashes)
+            every = [spec for state in states for spec in state.specs.values()]
+            dropped = [spec for spec in every if spec.hash not in hashes]
+            remaining = [spec for spec in every if spec.hash in hashes]
+            assert set(rest.hashes) == {spec.hash for spec in dropped}
+            assert rest.cells == sorted(cells(dropped) - cells(remaining))
+            assert (rest.size, rest.num_unknown) == (None, len(rest.hashes))
