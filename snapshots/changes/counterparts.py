@@ -448,11 +448,8 @@ class Ranking:
     ) -> None:
         versions = version_places(base.side.frame, base.rows, head.side.frame, head.rows)
         rows = base.rows[base_places], head.rows[head_places]
-        has_edges = any(len(candidates.side.graph.targets) for candidates in (base, head))
-        # Without edges, the sets contain only compilers, regardless of the columns.
-        compared = _BELOW if has_edges else _BELOW[:1]
-        walks = Walk(base.side, rows[0], compared[-1]), Walk(head.side, rows[1], compared[-1])
-        self._below = [Below(*walks, columns) for columns in compared]
+        walks = Walk(base.side, rows[0], _BELOW[-1]), Walk(head.side, rows[1], _BELOW[-1])
+        self._below = [Below(*walks, columns) for columns in _BELOW]
         ours = [_placed(len(base), base_places, below.base_numbers) for below in self._below]
         theirs = [_placed(len(head), head_places, below.head_numbers) for below in self._below]
         self._base = _Ranked(base, ours, versions[0])

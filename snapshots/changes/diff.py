@@ -109,12 +109,14 @@ class SpecChanges(pairings.ChangeTable[SpecChange]):
                 return next(iter(np.flatnonzero(rows == row).tolist()), None)
         return None
 
-    def fields(self, counterparts: Rows) -> list[list[pairings.FieldChange]]:
+    def fields(self, counterparts: Rows | None = None) -> list[list[pairings.FieldChange]]:
         """Return for each change the facts that differ, including those from its counterpart.
 
         ``counterparts`` are rows of base for added specs and rows of head for removed ones; -1
-        means none, as for changed specs.
+        means none, as for changed specs. Without it, only facts of changed specs differ.
         """
+        if counterparts is None:
+            counterparts = _no_rows(len(self))
         fields: list[list[pairings.FieldChange]] = [[] for _ in range(len(self))]
         before = np.where(self.before == NO_ROW, counterparts, self.before)
         after = np.where(self.after == NO_ROW, counterparts, self.after)
@@ -208,14 +210,6 @@ class Comparison(Arrays):
     def num_packages_unchanged(self) -> int:
         """Number of packages that both sides have with the same hashes and facts."""
         return self.packages.num_compared - len(self.packages)
-
-    def field_changes(self, change: SpecChange) -> list[pairings.FieldChange]:
-        """Return the differing facts, by name; none unless the change is of kind CHANGED."""
-        if change.before is None or change.after is None:
-            return []
-        before, after = np.array([change.before]), np.array([change.after])
-        (fields,) = pairings.field_changes(pairings.RowPairs(self.base, before, self.head, after))
-        return fields
 
     @property
     def binaries_replaced(self) -> SpecChanges:

@@ -115,7 +115,7 @@ class ReportedChange(msgspec.Struct, frozen=True):
 
     ``before`` and ``after`` are its rows in base and head or, where a side lacks it, the row of the
     spec that it replaced or that replaced it. ``cause`` is the number of the main cause; None if
-    there is no counterpart.
+    there is no counterpart. ``fields`` are the facts that differ if only facts changed.
     """
 
     change: SpecChange
@@ -123,6 +123,7 @@ class ReportedChange(msgspec.Struct, frozen=True):
     before: int
     after: int
     cause: int | None
+    fields: list[FieldChange]
 
     def specs(self, comparison: CatalogComparison) -> tuple[Spec | None, Spec | None]:
         """Return the specs before and after; None for a side that has neither."""
@@ -143,6 +144,7 @@ def reported(comparison: CatalogComparison, changes: SpecChanges) -> list[Report
         np.where(changes.before < 0, counterparts, changes.before).tolist(),
         np.where(changes.after < 0, counterparts, changes.after).tolist(),
         (None if cause < 0 else cause for cause in why.main_causes(changes).tolist()),
+        changes.fields(),
     )
     return list(starmap(ReportedChange, zip(*columns, strict=True)))
 
@@ -219,9 +221,8 @@ def _change_lines(comparison: CatalogComparison, each: ReportedChange) -> Iterat
             reason += f" by {short_hash(after.hash)}"
         what = f"{short_hash(spec.hash)} {spec.short}: {reason}"
     yield style(f"  {sign} {what}")
-    if each.change.kind is SpecChangeKind.CHANGED:
-        for field in comparison.changes.field_changes(each.change):
-            yield f"      {field_text(field)}"
+    for field in each.fields:
+        yield f"      {field_text(field)}"
 
 
 def pair_text(before: Spec, after: Spec) -> str:

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from random import Random
 
-import numpy as np
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from snapshots.changes.diff import Comparison
-from snapshots.changes.pairings import FieldChange
 from snapshots.frames.filters import SpecFilter
 from snapshots.models import Spec
 from tests.snapshots.factories import SPECS, random_facts
@@ -24,11 +22,6 @@ def narrowed(comparison: Comparison, conditions: SpecFilter) -> Comparison:
     """Return the comparison of the specs that match the conditions, before or after."""
     masks = comparison.base.select(conditions), comparison.head.select(conditions)
     return comparison.narrowed_to(*masks)
-
-
-def fields_of(comparison: Comparison) -> list[list[FieldChange]]:
-    """Return the differing facts of each changed hash, as if no spec had a counterpart."""
-    return comparison.specs.fields(np.full(len(comparison.specs), -1, np.int32))
 
 
 @st.composite

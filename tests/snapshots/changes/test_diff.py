@@ -20,7 +20,7 @@ from snapshots.models import Spec
 from snapshots.spack.names import natural_key
 from tests.expensive import FEWER_EXAMPLES
 from tests.model.listings import changed_fields
-from tests.snapshots.changes.states import compare, fields_of, narrowed, pairs, state_stacks
+from tests.snapshots.changes.states import compare, narrowed, pairs, state_stacks
 from tests.snapshots.factories import a_spec, hash_of
 from tests.snapshots.frames.test_frame import FILTERS, meets
 
@@ -122,7 +122,7 @@ def test_select_specs() -> None:
     for target, labels in (("m1", {"moved"}), ("x86_64_v3", {"gone", "moved"})):
         chosen = comparison.specs.select(kinds, SpecFilter(targets=(target,)))
         assert {change.hash for change in chosen} == set(map(hash_of, labels))
-        paths = [fact.path for change in chosen for fact in comparison.field_changes(change)]
+        paths = [fact.path for facts in chosen.fields() for fact in facts]
         assert paths == ["target"]
 
 
@@ -167,14 +167,13 @@ def test_specs(states: tuple[list[Spec], list[Spec]]) -> None:
     changes = list(comparison.specs)
     assert [(change.name, change.hash, change.kind) for change in changes] == sorted(expected)
     assert comparison.num_unchanged == sum(not changed for changed in facts.values())
-    for change, fields in zip(changes, fields_of(comparison), strict=True):
+    for change, fields in zip(changes, comparison.specs.fields(), strict=True):
         assert hash_at(comparison.base, change.before) == (
             change.hash if change.hash in base else None
         )
         assert hash_at(comparison.head, change.after) == (
             change.hash if change.hash in head else None
         )
-        assert comparison.field_changes(change) == fields
         assert [as_json(msgspec.structs.asdict(field)) for field in fields] == facts.get(
             change.hash, []
         )
@@ -239,7 +238,7 @@ def of_hashes(comparison: Comparison) -> list[tuple[str, str, str]]:
 def assert_equal(one: Comparison, other: Comparison) -> None:
     """Assert that two comparisons have the same changes."""
     assert of_hashes(one) == of_hashes(other)
-    assert fields_of(one) == fields_of(other)
+    assert one.specs.fields() == other.specs.fields()
     assert list(one.packages) == list(other.packages)
     assert list(one.stacks) == list(other.stacks)
     assert asdict(summarize(one)) == asdict(summarize(other))

@@ -208,5 +208,5 @@ def test_contradiction_to_an_earlier_revision(fact: str, before: Any, after: Any
     comparison = compare([*base.in_cache.values()], [*head.in_cache.values()])
     (change,) = comparison.specs
     assert (change.kind, change.hash) == (SpecChangeKind.CHANGED, node["hash"])
-    (field,) = comparison.field_changes(change)
+    ((field,),) = comparison.specs.fields()
     assert (field.path, field.before, field.after) == (fact, before, after)
