@@ -165,18 +165,11 @@ class RecipesTables(TableView):
     def keep(
         self, recipes: Mapping[RevisionInfo, Recipes], commits: Mapping[Source, Sequence[Commit]]
     ) -> None:
-        """Store the recipes of revisions, and commits that are not stored yet."""
+        """Store commits, and recipes of revisions. A commit that is stored twice counts once."""
         moment = datetime.now(UTC)
         with self._lock, translated(self._location):
-            if commits:
-                self._graphs = None  # other processes may have stored some since
-            stored = {source: self.graph(source).commits for source in commits}
-            new = {
-                source: [commit for commit in of_source if commit.oid not in stored[source]]
-                for source, of_source in commits.items()
-            }
-            if any(new.values()):
-                self._commits.append(_commits_table(new))
+            if any(commits.values()):
+                self._commits.append(_commits_table(commits))
                 self._graphs = None
             if recipes:
                 self.table.append(_recipes_table(recipes, moment))

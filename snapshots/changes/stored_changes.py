@@ -125,7 +125,7 @@ def counts_of(table: pa.Table) -> dict[Pair, PairCounts]:
     return counts_of_pairs
 
 
-class PackageCounts(msgspec.Struct, frozen=True, kw_only=True):
+class PackageCounts(msgspec.Struct, frozen=True):
     """A changed package, and the numbers of its specs that were added, removed and changed.
 
     Versions, those that only head has and those that only base has, are newest first. Of the added
@@ -171,15 +171,12 @@ def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator
 def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
     """Read the column ``packages`` of rows of the table ``comparisons``."""
     lists = table["packages"].combine_chunks()
-    of_fields = dict(zip(lists.type.value_type.names, lists.flatten().flatten(), strict=True))
-    columns = {name: column.to_pylist() for name, column in of_fields.items()}
-    columns["kind"] = map(PackageChangeKind, columns["kind"])
+    items = lists.flatten()
+    columns = {name: items.field(name).to_pylist() for name in PackageCounts.__struct_fields__}
+    columns["kind"] = list(map(PackageChangeKind, columns["kind"]))
     for name in ("versions_added", "versions_removed"):
-        columns[name] = map(tuple, columns[name])
-    packages = iter(
-        PackageCounts(**dict(zip(columns, values, strict=True)))
-        for values in zip(*columns.values(), strict=True)
-    )
+        columns[name] = list(map(tuple, columns[name]))
+    packages = map(PackageCounts, *columns.values())
     lengths = pc.list_value_length(lists).to_pylist()
     pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
     return {

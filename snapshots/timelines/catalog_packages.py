@@ -96,6 +96,9 @@ def _catalog_packages(changed: _Changed, history: History) -> dict[str, CatalogP
     return {name: CatalogPackage(name, tuple(by_name[name])) for name in sorted(by_name)}
 
 
+_NOTHING = (0, 0, frozenset[str]())
+
+
 def _in_series(
     series: str, neighbours: Sequence[Neighbours], changed: _Changed
 ) -> Iterator[tuple[str, PackageInSeries]]:
@@ -105,7 +108,7 @@ def _in_series(
     for place, step in enumerate(neighbours):
         for name, change in changed.get(step.pair, ()):
             of_name = states[name]
-            num_specs, versions = of_name[-1][1:] if of_name else (0, frozenset[str]())
+            _, num_specs, versions = of_name[-1] if of_name else _NOTHING
             if change.versions_added or change.versions_removed:
                 versions = versions.union(change.versions_added)
                 versions = versions.difference(change.versions_removed)
