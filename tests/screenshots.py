@@ -1,7 +1,7 @@
 """Screenshots of all pages of the demo: ``python -m tests.screenshots FOLDER``.
 
-Each page is captured light, dark and narrow. ``--readme`` creates only the two small pictures of
-README.md.
+Each page is captured light and dark, and on a tablet and a phone. ``--readme`` creates only the two
+small pictures of README.md.
 """
 
 import base64
@@ -30,9 +30,10 @@ class Appearance(NamedTuple):
 
 
 APPEARANCES = {
-    "light": Appearance("light", 1280),
-    "dark": Appearance("dark", 1280),
-    "narrow": Appearance("light", 360),
+    "light": Appearance("light", 1440),
+    "dark": Appearance("dark", 1440),
+    "tablet": Appearance("dark", 768),
+    "phone": Appearance("light", 390),
 }
 _README = {"series": Appearance("light", 1100), "compare": Appearance("light", 1100)}
 _README_HEIGHT = 750
