@@ -54,6 +54,7 @@ def diff_command(
         option(type=click.Choice(_DIMENSIONS), multiple=True, metavar="PROPERTY"),
     ],
     binaries: Flag,
+    spec: Annotated[str | None, option(metavar="QUERY")],
     exit_code: Flag,
     catalog: str,
 ) -> None:
@@ -75,21 +76,28 @@ def diff_command(
       version.
     - binaries: Instead of specs, print those whose binaries have another checksum under the same
       hash: they were built again, or replaced.
+    - spec: Instead of all specs, compare the one spec that this query in Spack's spec syntax
+      matches on each side; of several, the root of a lock file.
     - exit_code: Exit with 1 if there are differences to show, with 0 if there are none, and with 2
       on an error.
     """
     if stat + binaries + bool(coverage) > 1:
         raise click.UsageError("--binaries, --coverage and --stat exclude each other.")
     hashes = parameters.two_hashes(base, head)
-    if hashes and (stat or binaries or coverage or any(scope.values())):
+    are_specs = hashes is not None or spec is not None
+    if are_specs and (
+        stat or binaries or coverage or any(scope.values()) or (hashes and spec is not None)
+    ):
         raise click.UsageError("Other options do not apply to two specs.")
     with console.faults_end_with(NOT_COMPARED, catches=exit_code):
-        if hashes:
-            from server.terminal.printing.comparisons import print_specs
+        from server.terminal.printing.comparisons import print_specs, print_specs_of
 
+        refs = None if hashes else parameters.refs_or_none(base, head)
+        if hashes:
             differs = print_specs(catalog, *hashes)
+        elif spec is not None:
+            differs = print_specs_of(catalog, refs, spec)
         else:
-            refs = parameters.refs_or_none(base, head)
             differs = _diff_sides(catalog, refs, scope, coverage, stat=stat, binaries=binaries)
     if exit_code and differs:
         raise SystemExit(DIFFERS)

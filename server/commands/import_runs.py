@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -28,6 +29,8 @@ from snapshots.models import public_location
 from snapshots.refs import series
 from snapshots.sources.git import page_history
 from snapshots.sources.reports import Report
+from snapshots.spack.names import checked_line
+from snapshots.texts import quoted
 from snapshots.workers import check_cluster
 
 _REVISIONS_AT_ONCE = 64
@@ -48,6 +51,7 @@ class ImportRun:
         self._approve = None
         if options["gate"] is not None:
             self._approve = gatekeeper(options["gate"], self._catalog.package_names)
+        _check_source_name(options["source_name"])
         self._report = Report(skip_bad=options["skip_bad"])
         self._publications: list[Publication] = []
         self.failures: list[str] = []
@@ -58,7 +62,7 @@ class ImportRun:
         gc.freeze()
         notifier = Notifier(self._catalog, self._options["receivers"], self._settings)
         locations = self._options["locations"] or (self._options["git"] or "",)
-        subject = " ".join(map(public_location, locations))
+        subject = self._options["source_name"] or " ".join(map(public_location, locations))
         with console.progress() as bars, recorded(self._catalog, "import", subject) as run:
             self._report.progress = bars
             try:
@@ -149,6 +153,8 @@ class ImportRun:
 
     def _publish(self, snapshots: Iterable[Snapshot | PackedSnapshot]) -> list[Publication]:
         options = self._options
+        if options["source_name"] is not None:
+            snapshots = map(partial(_named, options["source_name"]), snapshots)
         published = self._catalog.publish(
             snapshots,
             taken_at=options["taken_at"],
@@ -178,6 +184,25 @@ class ImportRun:
             console.note(f"warning: {warning}")
         for error in self._report.skipped:
             console.note(f"skipped: {error}")
+
+
+def _check_source_name(name: str | None) -> None:
+    """Raise InvalidArgument for a name that would not be shown unchanged."""
+    if name is None:
+        return
+    try:
+        checked_line(name)
+    except ValueError as error:
+        raise InvalidArgument("--source-name", str(error)) from None
+    if (shown := public_location(name)) != name:
+        reason = f"{quoted(name)} would be shown as {quoted(shown)}, as a local path is"
+        raise InvalidArgument("--source-name", f"{reason}: write it without /, or as a URL")
+
+
+def _named(name: str, snapshot: Snapshot | PackedSnapshot) -> Snapshot | PackedSnapshot:
+    """Return a snapshot with this name as the location of its source."""
+    source = msgspec.structs.replace(snapshot.source, location=name)
+    return msgspec.structs.replace(snapshot, source=source)
 
 
 def _undated(

@@ -31,6 +31,7 @@ class ImportOptions(TypedDict):
     path: Annotated[str | None, option(metavar="FOLDER")]
     since: Annotated[datetime | None, option(type=parameters.TIME, metavar="TIME")]
     gate: Annotated[str | None, option(type=click.Path(), metavar="FILE")]
+    source_name: Annotated[str | None, option(metavar="NAME")]
     skip_bad: Flag
     receivers: Annotated[tuple[str, ...], option("--notify", metavar="URL", multiple=True)]
     recipes: Recipes
@@ -69,6 +70,8 @@ def import_command(options: ImportOptions, *, catalog: str) -> None:
     - since: With --git: read only commits since this time.
     - gate: Publish only if no rule of this file is broken. As in 'cachelog gate', each revision is
       compared with the previous one of its series.
+    - source_name: The name of the source in revisions, instead of the location. By default a URL,
+      or a path, of which only the last part is public.
     - skip_bad: Omit and list the items that cannot be read.
     - receivers: Notify the receiver at this URL of each published revision (repeatable). By default
       the URLs in CACHELOG_NOTIFY.

@@ -38,7 +38,7 @@ def holes_command(ref: Ref, *, limit: Limit, catalog: str) -> None:
 def twins_command(
     ref: Ref,
     *,
-    stack: Stack,
+    stacks: Annotated[tuple[str, ...], option("--stack", metavar="NAME", multiple=True)],
     package: Package,
     limit: Limit,
     catalog: str,
@@ -49,13 +49,15 @@ def twins_command(
     Each duplicate build has one main cause, so the numbers add up.
 
     - ref: The side: {SIDE}. By default {LATEST}.
-    - stack: Only specs in this stack.
+    - stacks: Only specs in this stack (repeatable: in any of these stacks).
     - limit: List only the first N groups. By default 20, with --json all.
     """
     from server.terminal.catalogs import open_side
     from server.terminal.printing.questions import print_twins
 
-    print_twins(*open_side(catalog, ref), stack, package, limit)
+    if len(stacks) > 1 and (console.prints_json() or console.prints_query()):
+        raise click.UsageError("--json and --print-query take one --stack.")
+    print_twins(*open_side(catalog, ref), stacks, package, limit)
 
 
 # -- impact

@@ -11,7 +11,8 @@ from tests.schema.worlds import World
 from tests.server.commands import cachelog, run_in, succeed, succeed_in
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.sources.lockfiles.locks import as_bytes, small_lock_file
+from tests.snapshots.sources.buildcache.indexes import node
+from tests.snapshots.sources.lockfiles.locks import as_bytes, lock_file, small_lock_file
 from tests.snapshots.templates import catalog_of
 
 BASE, HEAD = "develop-2025-01-05", "develop"
@@ -149,3 +150,25 @@ def test_replaced_binaries(tmp_path: Path) -> None:
     assert f"2 binaries under this hash: {spec.checksum}, {other.checksum}" in past
     same = cachelog("diff", "develop", "develop", "--binaries", "--exit-code", catalog=catalog)
     assert (same.code, same.lines[-1]) == (0, "0 binaries replaced under the same hash")
+
+
+def test_query_selects_a_spec_of_each_side(catalog: Path, tmp_path: Path) -> None:
+    """The only match of a query on each side; a root takes precedence in a lock file."""
+    result = cachelog("diff", "develop~1", "develop", "--spec", "app", catalog=catalog)
+    assert result.out == cachelog("diff", APP, NEW_APP, catalog=catalog).out
+    lock = tmp_path / "spack.lock"
+    specs = [node("zlib", digest * 32, "1.2") for digest in "ab"]
+    lock.write_bytes(as_bytes(lock_file(specs, ["a" * 32])))
+    command = ("diff", lock, "develop", "--spec", "zlib")
+    result = succeed(*command, catalog=catalog)
+    assert result.lines[0].startswith(f"/{'a' * 32} zlib@1.2 in ")
+    assert "  version 1.2 → 1.0" in result.lines
+    report = cachelog(*command, "--json", catalog=catalog).json["compareSpecs"]
+    assert report["base"]["revision"]["ref"] == str(lock)
+    (compiler,) = [change for change in report["differences"] if change["path"] == "compiler"]
+    assert compiler["after"] == "gcc@13.2.0"
+    none = cachelog("diff", "develop~1", "develop", "--spec", "aec", catalog=catalog)
+    assert none.err.startswith("cachelog: --spec: develop@2025-01-05.")
+    assert "has no such spec" in none.err
+    several = cachelog("diff", "develop~1", "develop", "--spec", "@1.0", catalog=catalog)
+    assert "has 3 such specs: /" in several.err

@@ -57,11 +57,18 @@ ERRORS = (
     ("notes develop develop --template nothing.md", "nothing.md: No such file or directory"),
     ("keep-list --keep '1 last' --lock /nowhere/spack.lock", "/nowhere/spack.lock: does not exist"),
     ("plan develop --lock e4s=/nowhere", "/nowhere: does not exist"),
+    ("import x --source-name '\t'", "--source-name: '\\t' has invisible characters"),
+    ("import x --source-name /srv/mirror", "/srv/mirror' would be shown as 'mirror'"),
+    ("impact A..B --recipes /nowhere", "/nowhere: does not exist"),
 )
 
 USAGE_ERRORS = (
     ("diff /a /b --stat", TWO_SPECS),
+    ("diff /a /b --spec hdf5", TWO_SPECS),
     ("impact", "Name packages, or use --top N"),
+    ("impact hdf5 --top 3", "Name packages, or use --top N"),
+    ("impact A..B", "A..B names commits of --recipes, which is missing"),
+    ("impact ..HEAD --recipes .", "Write two revisions with dots between them: BASE..HEAD."),
     ("log --tag develop --series develop-DATE", "The tag develop is not in the series develop-DAT"),
     ("log /", PACKAGE_OR_HASH),
     ("log --since soon", "2025-03-30T12:00:00Z, or '1 week ago'"),

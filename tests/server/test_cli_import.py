@@ -28,7 +28,7 @@ from tests.snapshots.sources.buildcache.folders import put, text
 from tests.snapshots.sources.buildcache.misbehaving_servers import serving
 
 
-def test_tag_and_time_are_overridden(tmp_path: Path) -> None:
+def test_tag_time_and_name_are_overridden(tmp_path: Path) -> None:
     """Those of one folder, the tag with a warning; several folders cannot have one time."""
     folders = [tmp_path / f"develop-{date}" for date in ("2025-01-05", "2025-01-12")]
     for folder in folders:
@@ -38,13 +38,16 @@ def test_tag_and_time_are_overridden(tmp_path: Path) -> None:
         "cachelog: --taken-at: is one moment, and the folders of develop are of several: "
         "omit it, or split the import\n"
     )
-    result = cachelog("import", file, "--tag", "mine", *times, catalog=catalog)
+    options = ("--tag", "mine", *times, "--source-name", "our nightly cache")
+    result = cachelog("import", file, *options, catalog=catalog)
     assert (result.code, result.err) == (
         0,
         f"warning: {file}: says tag develop; published as mine\n",
     )
     (revision,) = history_of(catalog).revisions
     assert (revision.tag, revision.taken_at) == ("mine", datetime(2024, 2, 3, 3, 5, 6, tzinfo=UTC))
+    (row,) = cachelog("revisions", "--json", catalog=catalog).json["revisions"]["nodes"]
+    assert row["source"]["location"] == "our nightly cache"
 
 
 def test_skip_bad_lists_omissions(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.model.real import history
-from tests.server.commands import cachelog, succeed
+from tests.server.commands import cachelog, fail, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.recipes.repositories import the_week
@@ -81,8 +81,11 @@ def test_twins_are_listed_with_causes(ml: Path) -> None:
     whole = cachelog("twins", "--json", catalog=ml).json["revision"]["twins"]
     assert (whole["nodes"][:1], len(whole["nodes"])) == (first["nodes"], 65)
     assert len(cachelog("twins", catalog=ml).lines) == 5 + 20 + 1
-    command = ("twins", "--stack", "ml", "--package", "py-pip")
-    assert cachelog(*command, catalog=ml).lines[1] == "1 of 2 specs are duplicate builds"
+    command = ("twins", "--stack", "ml", "--stack", "root", "--package", "py-pip")
+    both = cachelog(*command, catalog=ml)
+    assert both.lines[0].startswith("ml and root of develop@")
+    assert both.lines[1] == "1 of 2 specs are duplicate builds"
+    assert "take one --stack" in fail(*command, "--json", code=2, catalog=ml)
     result = cachelog("twins", "--stack", "ml", catalog=ml)
     assert result.lines[0].startswith("ml of develop@")
     none = cachelog("twins", "--package", "python", catalog=ml)

@@ -34,7 +34,7 @@ from snapshots.changes.vocabulary import (
 )
 from snapshots.errors import AmbiguousHash, InvalidArgument, UnknownPackage
 from snapshots.frames.suggestions import require_names
-from snapshots.models import CauseKind, SideInfo, Spec
+from snapshots.models import CauseKind, FileInfo, SideInfo, Spec
 from snapshots.notes.causes import CommitEntry
 from snapshots.recipes.commits import Recipes, RecipesOrigin
 from snapshots.recipes.effects import CauseCommit, CommitLevel, RecipesChange
@@ -458,18 +458,44 @@ def print_specs(location: str, base: str, head: str) -> bool:
     raise.
     """
     opened = open_catalog(location)
-    before, after = map(opened.hash_history, (base, head))
-    infos = before.newest, after.newest
+    of_both = [opened.hash_history(prefix) for prefix in (base, head)]
+    rows = [opened.row_of(of.newest, of.hash) for of in of_both]
+    return _print_pair(opened, [of.newest for of in of_both], rows)
+
+
+def print_specs_of(location: str, texts: tuple[str, str] | None, query: str) -> bool:
+    """Compare the spec that a query matches on each of the two sides that texts name.
+
+    If several match in a lock file, its roots take precedence. Returns whether their hashes differ.
+    Raises what ``open_sides`` and ``Library.matching`` raise, and InvalidArgument if not exactly
+    one spec of a side matches.
+    """
+    opened, sides = open_sides(location, texts)
+    chosen: list[int] = []
+    for info in sides:
+        hashes = opened.frame(info).hashes
+        rows = np.flatnonzero(opened.library.matching(info, query)).tolist()
+        if len(rows) > 1 and isinstance(info, FileInfo) and info.roots is not None:
+            rows = [row for row in rows if hashes.at(row) in info.roots] or rows
+        if len(rows) != 1:
+            named = few([f"/{short_hash(hashes.at(row))}" for row in rows], _MAX_NAMED)
+            found = f"{len(rows):,} such specs: {named}" if rows else "no such spec"
+            raise InvalidArgument("--spec", f"{title(info)} has {found}")
+        chosen += rows
+    return _print_pair(opened, sides, chosen)
+
+
+def _print_pair(opened: OpenedCatalog, infos: Sequence[SideInfo], rows: Sequence[int]) -> bool:
+    """Print the differences of a row of each of two sides; return whether their hashes differ."""
     frames = [opened.frame(info) for info in infos]
-    rows = [opened.row_of(of.newest, of.hash) for of in (before, after)]
     graphs = [opened.library.dependencies.get(info.content) for info in infos]
     sides = list(map(Side, frames, graphs))
     pair = spec_pairs.SpecPair(sides[0], rows[0], sides[1], rows[1])
 
     def lines() -> Iterator[str]:
-        for of, info in zip((before, after), infos, strict=True):
-            name = versioned(of.name, of.version)
-            yield f"{text.digest(f'/{of.hash}')} {name} in {title(info)}"
+        for frame, row, info in zip(frames, rows, infos, strict=True):
+            name = versioned(frame.package.at(row), frame.version.at(row))
+            yield f"{text.digest(f'/{frame.hashes.at(row)}')} {name} in {title(info)}"
         yield from _pair_lines(pair)
 
     hashes = dict(zip(("base", "head"), pair.hashes, strict=True))

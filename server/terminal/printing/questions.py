@@ -39,15 +39,16 @@ _MAX_GROUPS = 20
 _INDENT = " " * 6
 
 
-def _side(opened: OpenedCatalog, side: SideInfo, stack: str | None) -> tuple[Side, Mask]:
-    """Return the specs of a side, and a mask of those in a stack, or of all.
+def _side(opened: OpenedCatalog, side: SideInfo, stacks: Sequence[str]) -> tuple[Side, Mask]:
+    """Return the specs of a side, and a mask of those in any of some stacks, or of all.
 
     Raises InvalidArgument for a stack that the side does not have.
     """
     frame = opened.frame(side)
-    require_names([frame], stack, sign="--")
-    mask = np.ones(len(frame), np.bool_) if stack is None else frame.in_stack(stack)
-    return Side(frame, opened.library.graph_of(side)), mask
+    for stack in stacks:
+        require_names([frame], stack, sign="--")
+    in_any = [frame.in_stack(stack) for stack in stacks] or [np.ones(len(frame), np.bool_)]
+    return Side(frame, opened.library.graph_of(side)), np.logical_or.reduce(in_any)
 
 
 def _is_answerable(side: Side) -> bool:
@@ -67,7 +68,7 @@ def _unknown_lines(side: Side) -> list[str]:
 
 def print_holes(opened: OpenedCatalog, side: SideInfo, limit: int | None) -> None:
     """Print the dependencies that a revision lacks to install its specs from the cache."""
-    specs, _ = _side(opened, side, None)
+    specs, _ = _side(opened, side, ())
 
     def lines() -> Iterator[str]:
         yield title(side)
@@ -100,7 +101,7 @@ def print_holes(opened: OpenedCatalog, side: SideInfo, limit: int | None) -> Non
 def print_twins(
     opened: OpenedCatalog,
     side: SideInfo,
-    stack: str | None,
+    stacks: Sequence[str],
     package: str | None,
     limit: int | None,
 ) -> None:
@@ -108,7 +109,7 @@ def print_twins(
 
     Raises InvalidArgument for a stack or package that the revision does not have.
     """
-    specs, mask = _side(opened, side, stack)
+    specs, mask = _side(opened, side, stacks)
     frame = specs.frame
     if package is not None:
         require_names([frame], package=package, sign="--")
@@ -116,7 +117,7 @@ def print_twins(
 
     def lines() -> Iterator[str]:
         twins = Twins(specs, mask)
-        yield f"{stack} of {title(side)}" if stack else title(side)
+        yield f"{' and '.join(stacks)} of {title(side)}" if stacks else title(side)
         total = frame.size.total(twins.others)
         again = f"{len(twins.others):,} of {counted(int(mask.sum()), 'spec')}"
         yield f"{again} are duplicate builds{'' if total is None else f': {size(total)}'}"
@@ -133,6 +134,7 @@ def print_twins(
         if more := len(twins) - len(groups):
             yield text.quiet(f"and {counted(more, 'group')} more")
 
+    stack = stacks[0] if stacks else None
     variables = {"ref": side_name(side), "stack": stack, "package": package, "first": limit}
     print_answer(opened, "Twins", variables, lines())
 
@@ -174,7 +176,7 @@ def print_impact(
     Raises InvalidArgument for a stack that the revision does not have, and for a package that it
     does not have unless a commit touches it.
     """
-    specs, mask = _side(opened, side, stack)
+    specs, mask = _side(opened, side, [stack] if stack else [])
     frame, graph = specs.frame, specs.graph
     if touched is None:
         packages = [*dict.fromkeys(packages)]
@@ -211,7 +213,7 @@ def print_impact(
 
 def print_largest(opened: OpenedCatalog, side: SideInfo, stack: str | None, most: int) -> None:
     """Print up to ``most`` packages whose change would rebuild most specs of a revision."""
-    specs, mask = _side(opened, side, stack)
+    specs, mask = _side(opened, side, [stack] if stack else [])
     packages = None
     if _is_answerable(specs):
         packages = impact.largest_impacts(specs.frame, specs.graph, mask, most)
