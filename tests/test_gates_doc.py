@@ -46,7 +46,7 @@ def test_values_are_documented_once(head: str, names: list[str]) -> None:
 
 
 def test_example_of_rules_judges_the_demo(demo_catalog: Path, tmp_path: Path) -> None:
-    """The documented command judges the demo by each rule."""
+    """The documented command judges the demo; all names in its JSON are described."""
     (command,) = re.findall(r"^```console\n\$ cachelog (gate .*)\n```$", TEXT, re.M)
     file = tmp_path / "rules.toml"
     file.write_text(EXAMPLE, "utf-8")
@@ -57,6 +57,9 @@ def test_example_of_rules_judges_the_demo(demo_catalog: Path, tmp_path: Path) ->
     names = [rule.name for rule in parse_rules(EXAMPLE, "rules.toml")]
     printed = [line.split(": ")[1] for line in result.lines[1:-1] if not line.startswith(" ")]
     assert printed == names
+    report = cachelog(*words, "--format", "json", catalog=demo_catalog).json
+    assert report["hasPassed"] is (result.code == 0)
+    assert report.keys() | report["rules"][0].keys() <= {*re.findall(r"`([A-Za-z_]+)`", TEXT)}
 
 
 def test_documented_errors_occur() -> None:

@@ -84,7 +84,7 @@ def gate_command(
     head: Head,
     *,
     rules: Annotated[str, option(type=click.Path(), required=True, metavar="FILE")],
-    form: Annotated[str, format_option("text", "junit", "github")],
+    form: Annotated[str, format_option("text", "json", "junit", "github")],
     catalog: str,
 ) -> None:
     """Check a revision or a lock file with rules.
@@ -95,7 +95,7 @@ def gate_command(
       with rules that do not need a comparison.
     - head: The side to check, in the same forms.
     - rules: The rules, in TOML; docs/gates.md describes them.
-    - form: Text, JUnit XML, or annotations for GitHub.
+    - form: Text, JSON, JUnit XML, or annotations for GitHub.
     """
     from server.terminal.printing import verdicts
 
@@ -106,6 +106,8 @@ def gate_command(
         match form:
             case "text":
                 console.print_paged(verdicts.verdict_lines(report))
+            case "json":
+                console.print_json(verdicts.verdict_document(report))
             case "junit":
                 click.echo(verdicts.junit(report))
             case "github":
@@ -126,7 +128,7 @@ def _locks(_ctx: click.Context, _param: click.Parameter, words: tuple[str, ...])
     return locks
 
 
-@parameters.catalog_command("plan")
+@parameters.catalog_command("plan", has_document=True)
 def plan_command(
     base: Annotated[str, argument("BASE", shell_complete=complete_ref)],
     *,
@@ -152,19 +154,21 @@ def plan_command(
       available, to HEAD.
     - form: Text for the terminal, or Markdown for the comment of a pull request.
     """
+    from server.terminal.documents import print_answer
     from server.terminal.printing import plans
 
-    if console.prints_json() and form == "markdown":
+    is_document = console.prints_json() or console.prints_query()
+    if is_document and form == "markdown":
         raise click.UsageError("--json and --format markdown exclude each other.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     with console.faults_end_with(NOT_JUDGED, catches=rules is not None):
-        planned = plans.plan(catalog, base, locks, recipes, commits)
+        opened, planned = plans.plan(catalog, base, locks, recipes, commits)
         report = None if rules is None else plans.judge_plan(rules, planned)
         if form == "markdown":
             click.echo(plans.markdown(planned, report), nl=False)
         else:
-            facts = {"sizeLabel": planned.plan.size_label, "stacks": planned.stack_plans}
-            console.print_result(facts, plans.plan_lines(planned, report))
+            variables = planned.variables() if is_document else {}
+            print_answer(opened, "Plan", variables, plans.plan_lines(planned, report))
     if report is not None and not report.verdict.passed:
         raise SystemExit(BROKEN)

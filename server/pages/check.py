@@ -25,6 +25,7 @@ from server.pages.filters import missing_cause
 from server.pages.forms import Field, read_form
 from server.pages.renderer import NO_STORE, PageResponse
 from server.pages.routes import Page
+from snapshots.changes.plans import StackLock
 from snapshots.errors import SourceError
 from snapshots.models import ConcreteSpec, Spec
 from snapshots.refs import series
@@ -349,10 +350,15 @@ def _specs_to_find(form: CheckForm) -> tuple[LockFile | None, list[dict[str, Any
 def _specs_to_plan(form: CheckForm) -> list[dict[str, Any]]:
     """Return the specs of the lock file of a form, as GraphQL input for plans."""
     locked = lock_files.parse(form.data, form.name, MAX_SPECS).content
-    stack = {"stack": form.stack} if form.stack else {}
-    built = [_as_input(spec, _PLANNED) | stack | _dependencies(spec) for spec in locked.specs()]
-    outside = locked.outside.specs
-    return built + [_as_input(spec, _PLANNED) | stack | {"isExternal": True} for spec in outside]
+    return specs_to_plan(StackLock(form.stack or None, [*locked.specs()], locked.outside.specs))
+
+
+def specs_to_plan(lock: StackLock) -> list[dict[str, Any]]:
+    """Return the specs of a lock file, as GraphQL input for plans."""
+    stack = {"stack": lock.stack} if lock.stack else {}
+    built = [_as_input(spec, _PLANNED) | stack | _dependencies(spec) for spec in lock.specs]
+    external = stack | {"isExternal": True}
+    return built + [_as_input(spec, _PLANNED) | external for spec in lock.external]
 
 
 def _as_input(

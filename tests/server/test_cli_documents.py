@@ -47,6 +47,7 @@ COMMANDS = {
     "twins": "Twins",
     "impact zlib --stack e4s": "Impact",
     "check spack.lock": "Check",
+    "plan develop --lock e4s=spack.lock": "Plan",
 }
 """Commands, and the documents that their JSON answers."""
 

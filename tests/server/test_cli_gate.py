@@ -115,6 +115,7 @@ def test_single_revision_is_judged_without_a_base(world: World, rules: Path) -> 
     )
     rules.write_text(RULES.split("\n\n")[-1])
     assert " -> " not in succeed_in(world, *command).lines[0]
+    assert gate(world, rules, "--format", "json", refs=["develop"]).json["base"] is None
 
 
 def test_errors_exit_with_2(world: World, rules: Path) -> None:

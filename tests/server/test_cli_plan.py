@@ -46,7 +46,7 @@ def plan(catalog: Path, *arguments: object, locks: Sequence[str] = ()) -> Comman
 
 
 def test_text_lists_specs_to_build(week: Path) -> None:
-    """The specs to build by stack, their causes, and the downgraded packages."""
+    """The specs to build by stack, their causes, and the downgraded packages; as the JSON does."""
     result = plan(week)
     assert (result.code, result.err) == (0, "")
     _, summary, *lines = result.lines
@@ -62,9 +62,15 @@ def test_text_lists_specs_to_build(week: Path) -> None:
     assert lines[-1] == "downgraded: intel-tbb 2023.0.0 → 2022.3.0"
     (gettext,) = (line for line in lines if line.endswith("recipe of gettext changed"))
     assert gettext.split()[:2] == ["180", "185"]
-    report = plan(week, "--json").json
-    assert report["sizeLabel"] == "101-500"
-    assert [it["numToBuild"] for it in report["stacks"]] == [116, 75]
+    report = plan(week, "--json").json["plan"]
+    counts = [report[key] for key in ("numSpecs", "numReused", "numToBuild", "numExternal")]
+    assert (counts, report["sizeLabel"]) == ([396, 205, 191, 4], "101-500")
+    causes = report["comparison"]["causes"]["nodes"]
+    specs = report["toBuild"]["nodes"]
+    assert len(specs) == sum(cause["numSpecs"] for cause in causes) == 191
+    assert {spec["reason"] for spec in specs} == {"REBUILT", "REPLACES"}
+    (downgrade,) = report["comparison"]["packages"]["nodes"]
+    assert (downgrade["name"], downgrade["versionsAdded"]) == ("intel-tbb", ["2022.3.0"])
 
 
 def test_comment_summarizes_the_plan(week: Path) -> None:

@@ -4,12 +4,14 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 
 from server.settings import settings_from
-from server.terminal.catalogs import open_sides
+from server.terminal.catalogs import OpenedCatalog, open_sides
 from server.terminal.console import note
+from server.terminal.documents import side_name
 from server.terminal.printing import comparisons, text, verdicts
 from server.terminal.printing.comparisons import CatalogComparison
 from server.terminal.printing.text import TableColumn, number, table
@@ -37,6 +39,7 @@ class Planned(CatalogComparison, frozen=True, dict=True, kw_only=True):
     """
 
     plan: Plan
+    locks: Sequence[StackLock]
     commits: RecipesChange | None
 
     @cached_property
@@ -49,6 +52,14 @@ class Planned(CatalogComparison, frozen=True, dict=True, kw_only=True):
         """The plan of each stack."""
         return self.plan.of_stacks()
 
+    def variables(self) -> dict[str, Any]:
+        """Return the variables of the document of the plan, with the specs of its lock files."""
+        from server.pages.check import specs_to_plan  # it imports the API
+
+        specs = [spec for lock in self.locks for spec in specs_to_plan(lock)]
+        stacks = [lock.stack for lock in self.locks]
+        return {"base": side_name(self.base), "specs": specs, "stacks": stacks}
+
 
 def plan(
     location: str,
@@ -56,8 +67,8 @@ def plan(
     locks: Sequence[Sequence[str]],
     recipes: str | None,
     commits: str | None,
-) -> Planned:
-    """Return the build plan for lock files, given as pairs of a stack and a file.
+) -> tuple[OpenedCatalog, Planned]:
+    """Return a catalog, and the build plan for lock files, given as pairs of a stack and a file.
 
     Stacks that base does not have are listed on standard error. Raises what ``open_sides`` raises,
     SourceError for lock files and repositories, and InvalidArgument for commits.
@@ -86,7 +97,15 @@ def plan(
     known = opened.catalog.recipes.of(side)
     change = None if recipes is None else _commits(computed.explanation, known, recipes, commits)
     why = computed.explanation
-    return Planned(side, head, opened.library, explained=why, plan=computed, commits=change)
+    return opened, Planned(
+        side,
+        head,
+        opened.library,
+        explained=why,
+        plan=computed,
+        locks=stack_locks,
+        commits=change,
+    )
 
 
 def _commits(

@@ -1,7 +1,8 @@
-"""Verdicts of rules: as lines of text, and in formats of CI systems."""
+"""Verdicts of rules: as lines of text, as a JSON document, and in formats of CI systems."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import click
@@ -140,6 +141,27 @@ def summary(verdict: Verdict) -> str:
     counts = (errors, "error"), (warnings, "warning")
     parts = [counted(count, noun) for count, noun in counts if count]
     return f"{' and '.join(parts)} in {total}"
+
+
+def verdict_document(report: GateReport) -> dict[str, Any]:
+    """Return the verdict, with all breaches, in the names of ``CheckReport`` in the API."""
+    rules = [
+        {
+            "name": result.rule.name,
+            "level": result.rule.level,
+            "line": result.rule.line,
+            "hasPassed": result.passed,
+            "message": result.message,
+            "numBreaches": len(result.breaches),
+            "breaches": [
+                {"message": it.message, "packageName": it.package, "hashes": it.hashes()}
+                for it in result.breaches
+            ],
+        }
+        for result in report.verdict.results
+    ]
+    sides = {"rulesFile": report.rules, "base": report.base, "head": report.head}
+    return {**sides, "hasPassed": report.verdict.passed, "rules": rules}
 
 
 # -- annotations of GitHub
