@@ -139,7 +139,7 @@ def plan_command(
     rules: Annotated[str | None, option("--gate", type=click.Path(), metavar="RULES")],
     recipes: Recipes,
     commits: Annotated[str | None, option(metavar="A..B")],
-    form: Annotated[str, format_option("text", "markdown")],
+    form: Annotated[str, format_option("text", "markdown", "github")],
     catalog: str,
 ) -> None:
     """Print what has to be built for lock files, and why.
@@ -152,14 +152,15 @@ def plan_command(
     - rules: Check the plan with the rules of this file, with the exit codes of 'cachelog gate'.
     - commits: The commits of --recipes in B that are not in A. By default from that of BASE, if
       available, to HEAD.
-    - form: Text for the terminal, or Markdown for the comment of a pull request.
+    - form: Text for the terminal, Markdown for the comment of a pull request, or annotations for
+      GitHub.
     """
     from server.terminal.documents import print_answer
     from server.terminal.printing import plans
 
     is_document = console.prints_json() or console.prints_query()
-    if is_document and form == "markdown":
-        raise click.UsageError("--json and --format markdown exclude each other.")
+    if is_document and form != "text":
+        raise click.UsageError(f"--json and --format {form} exclude each other.")
     if commits is not None and not recipes:
         raise click.UsageError("--commits names commits of --recipes, which is missing.")
     with console.faults_end_with(NOT_JUDGED, catches=rules is not None):
@@ -167,6 +168,8 @@ def plan_command(
         report = None if rules is None else plans.judge_plan(rules, planned)
         if form == "markdown":
             click.echo(plans.markdown(planned, report), nl=False)
+        elif form == "github":
+            console.print_paged(plans.annotations(planned, report))
         else:
             variables = planned.variables() if is_document else {}
             print_answer(opened, "Plan", variables, plans.plan_lines(planned, report))

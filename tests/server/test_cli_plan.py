@@ -83,6 +83,15 @@ def test_comment_summarizes_the_plan(week: Path) -> None:
     assert "## Downgraded packages (1)\n\n- `intel-tbb` 2023.0.0 → 2022.3.0\n" in text
 
 
+def test_annotations_are_commands_of_github(week: Path) -> None:
+    """The specs to build, and the broken rules."""
+    result = plan(week, "--format", "github", "--gate", week / "rules.toml")
+    notice, *rules = result.lines
+    assert notice.startswith("::notice title=Size 101-500::191 of 396 specs to build; 205 reused")
+    assert [rule.split(" ")[0] for rule in rules[:2]] == ["::error", "::warning"]
+    assert result.code == 1
+
+
 def test_gate_determines_the_exit_code(week: Path, tmp_path: Path) -> None:
     """The exit code is 1 for a broken error, 0 for a warning alone, 2 if rules are not judged."""
     result = plan(week, "--gate", week / "rules.toml")

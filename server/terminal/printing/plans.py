@@ -1,4 +1,4 @@
-"""Build plans for lock files: as text, a comment, and a document."""
+"""Build plans for lock files: as text, a comment, annotations, and a document."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -147,9 +147,7 @@ def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator
     """Yield the specs to build of each stack, the causes, and the losses."""
     yield from comparisons.title_lines(planned)
     plan = planned.plan
-    counts = f"{len(plan.to_build):,} of {counted(plan.num_specs, 'spec')} to build"
-    counts += f"; {plan.num_reused:,} reused, {plan.num_external:,} external"
-    yield f"{counts} (size {plan.size_label})"
+    yield f"{_summary(plan)} (size {plan.size_label})"
     yield from table(planned.stack_plans, _columns(planned))
     yield from comparisons.cause_lines(planned)
     for change in plan.downgrades:
@@ -161,6 +159,19 @@ def plan_lines(planned: Planned, report: verdicts.GateReport | None) -> Iterator
         yield text.quiet(f"and {len(cells) - _MAX_LISTED:,} more are lost")
     if report is not None:
         yield from verdicts.verdict_lines(report)
+
+
+def _summary(plan: Plan) -> str:
+    counts = f"{len(plan.to_build):,} of {counted(plan.num_specs, 'spec')} to build"
+    return f"{counts}; {plan.num_reused:,} reused, {plan.num_external:,} external"
+
+
+def annotations(planned: Planned, report: verdicts.GateReport | None) -> Iterator[str]:
+    """Yield workflow commands of GitHub: a notice of the specs to build, and the broken rules."""
+    title = {"title": f"Size {planned.plan.size_label}"}
+    yield verdicts.annotation_of("notice", title, [_summary(planned.plan)])
+    if report is not None:
+        yield from verdicts.annotations(report)
 
 
 def _columns(planned: Planned) -> list[TableColumn]:
