@@ -59,14 +59,13 @@ class Build(NamedTuple):
 Builds = Sequence[Build]
 
 
-def state_of(builds: Builds, *, rounds: int = _ROUNDS) -> State:
+def state_of(builds: Builds) -> State:
     """Return the state that a source states of builds, which needs refer to by position.
 
-    Equal builds are one spec, in the stacks of all. Hashes are computed ``rounds`` times: longer
-    chains need more of them.
+    Equal builds are one spec, in the stacks of all.
     """
     needs = [_met(number, builds) for number in range(len(builds))]
-    hashes = _hashes(builds, needs, rounds)
+    hashes = _hashes(builds, needs)
     edges = [
         tuple(sorted({_edge(need, builds, hashes) for need in needs[number]}))
         for number in range(len(builds))
@@ -90,9 +89,9 @@ def _met(number: int, builds: Builds) -> list[Need]:
     return [need for need in needs if builds[need.number].place != "gone"]
 
 
-def _hashes(builds: Builds, needs: Sequence[list[Need]], rounds: int) -> list[str]:
+def _hashes(builds: Builds, needs: Sequence[list[Need]]) -> list[str]:
     hashes = [""] * len(builds)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         edges = [sorted((hashes[need.number], need[1:]) for need in met) for met in needs]
         hashes = [hash_of(f"{build.text}{met}") for build, met in zip(builds, edges, strict=True)]
     return hashes

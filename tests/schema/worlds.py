@@ -129,9 +129,9 @@ def plain(answer: OperationResult) -> dict[str, Any]:
     return body
 
 
-def demo_world(folder: Path, *, seed: int = 0, num_specs: int = 36) -> World:
-    """Publish six generated revisions of about `num_specs` specs each in a folder."""
-    contents = _contents(random.Random(seed), num_specs)
+def demo_world(folder: Path) -> World:
+    """Publish six generated revisions of about 36 specs each in a folder."""
+    contents = _contents(random.Random(0), 36)
     snapshots = [
         Snapshot(tag=tag, content=Content.of(specs), source=SOURCE, taken_at=taken_at)
         for (tag, taken_at), specs in zip(STATES, contents, strict=False)

@@ -11,10 +11,8 @@ from server.asgi.lanes import Lanes
 from server.settings import Settings
 from snapshots.catalog.catalog import Catalog
 from snapshots.demo import develop_history
-from tests import real_data
 from tests.server import npm
 from tests.server.browsers import chromium_in, fresh_profile
-from tests.server.commands import succeed
 from tests.server.pages.browser import complaints, seen_as
 from tests.server.pages.recipes import import_recipes
 from tests.server.servers import Server, application, serving
@@ -63,18 +61,6 @@ def history_client(history_catalog: Path) -> Iterator[httpx.Client]:
     """Return a client of a server of the history catalog."""
     with application(Settings(catalog=str(history_catalog))) as client:
         yield client
-
-
-@pytest.fixture(scope="session")
-def e4s_week(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a catalog of two real revisions of the stack e4s, without recipes, to read only."""
-
-    def make(catalog: Path) -> None:
-        for date in ("2026-06-20", "2026-06-27"):
-            index = real_data.folder() / "spack-history" / date / "e4s/index.json"
-            succeed("import", index, "--tag", f"develop-{date}", catalog=catalog)
-
-    return made_once(tmp_path_factory, "e4s", make)
 
 
 @pytest.fixture(scope="session")

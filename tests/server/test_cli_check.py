@@ -13,9 +13,6 @@ from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
 from tests.snapshots.sources.lockfiles.locks import as_bytes, built, lock_file, locked
 from tests.snapshots.templates import catalog_of
 
-DOCS = Path(__file__).parents[2] / "docs"
-TEXT, KEEPING = ((DOCS / name).read_text("utf-8") for name in ("lock-files.md", "keeping.md"))
-
 
 @pytest.fixture(scope="module")
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -107,7 +107,6 @@ PETSC = a_spec("a5", name="petsc", version="3.22", stacks=("e4s",), variants=("+
 GONE = a_spec("a6", name="gone", version="3.0", stacks=("e4s",))
 ZLIB = a_spec("a7", name="zlib-ng", version="2.2", stacks=("e4s", "ml-arm"), variants=("+opt",))
 OLD_ZLIB = a_spec("a8", name="zlib-ng", version="2.1", stacks=("e4s", "ml-arm"), variants=("+opt",))
-EVER = [HDF5, HDF5_OF_V1, TORCH, NUMPY, PETSC, GONE, ZLIB, OLD_ZLIB]
 
 
 @pytest.fixture(scope="module")

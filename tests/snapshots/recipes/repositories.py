@@ -42,10 +42,6 @@ class RecipesRepository:
         )
         return done.stdout.decode().strip()
 
-    def oid_of(self, subject: str) -> str:
-        """Return the hash of the newest commit with a subject."""
-        return self.git("log", "-1", "--format=%H", "--fixed-strings", f"--grep={subject}")
-
     def commit(self, subject: str, paths: Paths = (), **facts: Any) -> str:
         """Create one commit, as ``fill`` does, and return its hash."""
         self.fill(Change(subject, paths, **facts))

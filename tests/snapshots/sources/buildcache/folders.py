@@ -78,9 +78,9 @@ def put_documents(folder: Path, index: dict[str, Any], *, is_signed: bool = Fals
     return files
 
 
-def put_blob_index(folder: Path, index: Any, *, packed: bool = True) -> str:
+def put_blob_index(folder: Path, index: Any) -> str:
     """Write an index as a blob of a build cache; return the path below the folder."""
-    data = gzip.compress(text(index), mtime=0) if packed else text(index)
+    data = gzip.compress(text(index), mtime=0)
     checksum = hashlib.sha256(data).hexdigest()
     path = f"blobs/sha256/{checksum[:2]}/{checksum}"
     put(folder / path, data)
