@@ -76,6 +76,13 @@ def test_history_of_a_package(serve: Serve) -> None:
         newest, first = shown(client, address).texts("table.history tbody tr")
         assert f"other builds +1 {MINUS}1 zlib 1.2 → 1.3 why" in newest
         assert "why" not in first
+    before = shown(client, "/r/zlibs~1/packages/zlib")
+    outcome = before.text("#impact + p + p")
+    assert outcome.startswith("The next change was in zlibs ")
+    assert outcome.endswith(": zlib 1.2 → 1.3. It accounts for 2 replacements.")
+    (pair,) = before.links("#impact + p + p a").values()
+    assert client.get(before.response.url.join(pair)).status_code == 200
+    assert not shown(client, "/r/zlibs/packages/zlib").texts("#impact + p + p")
 
 
 SVG = "{http://www.w3.org/2000/svg}"
