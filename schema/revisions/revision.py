@@ -8,7 +8,7 @@ import strawberry
 
 from schema.context import Context, Info
 from schema.fields import gql, many, relay
-from schema.fields.cost import LARGE, LOADED, SMALL, Cost, field, resolver
+from schema.fields.cost import LARGE, LOADED, SMALL, Cost, Work, field, resolver
 from schema.node import (
     URL,
     Node,
@@ -46,6 +46,9 @@ from snapshots.recipes.commits import Recipes, RecipesOrigin
 
 if TYPE_CHECKING:
     from schema.histories import GrowthPointType, Series
+
+IMPACT = Cost(weight=LARGE.weight, work=Work.LOADING)
+"""Reading a revision, and following the dependencies of all of its specs."""
 
 LazySeries = Annotated["Series", strawberry.lazy("schema.histories")]
 LazyGrowthPoint = Annotated["GrowthPointType", strawberry.lazy("schema.histories")]
@@ -281,7 +284,7 @@ class Revision(Node):
     holes = holes_field
     twins = twins_field
 
-    @resolver(LARGE)
+    @resolver(IMPACT)
     def impact(
         self, info: Info, packages: list[str], stack: str | None = None
     ) -> ImpactType | None:

@@ -1,6 +1,5 @@
 """``cachelog holes``, ``twins``, ``impact`` and ``causes``: analyses of revisions."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from tests.model.real import history
 from tests.server.commands import cachelog, fail, succeed
 from tests.server.known_catalogs import a_linked_spec
 from tests.snapshots.factories import a_snapshot, a_spec, day, hash_of
-from tests.snapshots.recipes.repositories import the_week
 from tests.snapshots.templates import catalog_of, copied
 
 ZLIB = a_linked_spec("zlib", size=10)
@@ -114,21 +112,6 @@ def test_impact_counts_specs_by_stack_and_target(catalog: Path) -> None:
     assert result.lines[1:] == ["specs  if changed", "    2  libpng", "    2  zlib"]
     (libpng, _) = cachelog(*command, "--json", catalog=catalog).json["top"]
     assert libpng == {"package": "libpng", "numSpecs": 2}
-
-
-def test_impact_of_commits_lists_their_packages(e4s_week: Path, tmp_path: Path) -> None:
-    """Also those that the revision lacks; a repository in a variable needs no commits."""
-    recipes = the_week(tmp_path / "recipes").folder
-    commits = "refs/snapshots/base..refs/snapshots/head"
-    options = ("--in", "develop-2026-06-20", "--recipes", recipes)
-    lines = cachelog("impact", commits, *options, catalog=e4s_week).lines
-    touched = rf"69 commits in {commits} touch \d+ packages, \d+ of them not in this revision"
-    assert re.fullmatch(touched, lines[1])
-    assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
-    missing = cachelog("impact", "nothing..HEAD", *options, catalog=e4s_week)
-    assert (missing.code, missing.err.startswith("cachelog: A..B: ")) == (1, True)
-    for arguments in (("gettext",), ("--top", 3)):
-        assert cachelog("impact", *arguments, catalog=e4s_week, recipes=recipes).code == 0
 
 
 @pytest.fixture(scope="module")

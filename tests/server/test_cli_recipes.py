@@ -1,5 +1,6 @@
 """``--recipes``, ``cachelog recipes``, ``blame`` and the commits of ``why``, on a real week."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,18 @@ def test_blame_of_a_series_without_replacements(week: Week) -> None:
     """It says so."""
     (message,) = week.run("blame", "cmake").lines
     assert message == "no spec of it replaced another in develop-DATE"
+
+
+def test_impact_of_commits_lists_their_packages(week: Week) -> None:
+    """Also those that the revision lacks."""
+    commits = "refs/snapshots/base..refs/snapshots/head"
+    options = ("--in", RANGE.split("..")[0], "--recipes", week.recipes.folder)
+    lines = week.run("impact", commits, *options).lines
+    touched = rf"69 commits in {commits} touch \d+ packages, \d+ of them not in this revision"
+    assert re.fullmatch(touched, lines[1])
+    assert lines[2].endswith(" if dyninst, expat, gettext, lammps, py-scipy, raja, tau changed")
+    missing = week.run("impact", "nothing..HEAD", *options)
+    assert (missing.code, missing.err.startswith("cachelog: A..B: ")) == (1, True)
 
 
 def test_import_warns_of_an_unreadable_repository(tmp_path: Path) -> None:
