@@ -147,6 +147,7 @@ FAILING = {
     "a size": ("revision { bad: packages(first: -1) { totalCount } ref }", "revision"),
     "a cursor": ('revision { bad: packages(after: "!") { totalCount } ref }', "revision"),
     "a stack": ('revision { bad: twins(stack: "no") { totalCount } ref }', "revision"),
+    "packages": ('revision { bad: impact(packages: ["no"]) { numSpecs } ref }', "revision"),
     "specs": (
         'revision { bad: lookup(specs: [{hash: "!", name: "a"}]) { numFound } ref }',
         "revision",
