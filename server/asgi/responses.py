@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from sys import getsizeof
 
 import msgspec
+import pyarrow as pa
 import xxhash
-import zstandard
 from cachetools import LRUCache
 from starlette.types import Scope, Send
 
@@ -91,7 +91,8 @@ _GZIP_LEVEL = 5
 def compress(body: bytes, coding: str) -> bytes:
     """Return the body compressed with a content coding."""
     if coding == "zstd":
-        return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(body)
+        compressed: bytes = pa.Codec(coding, _ZSTD_LEVEL).compress(body, asbytes=True)
+        return compressed
     return gzip.compress(body, _GZIP_LEVEL, mtime=0)
 
 
