@@ -81,12 +81,11 @@ def create_app(
     addresses: Callable[[str, Query], Address] = Address,
     *,
     patience: float = PATIENCE,
-    max_unfinished: int = exchanges.MAX_UNFINISHED,
 ) -> Application:
     """Build the application. The catalog is first read when the application starts.
 
     ``addresses`` returns the address of a page from a path and a query; its links are made from it.
-    Work waits for a thread for up to ``patience`` seconds, in at most ``max_unfinished`` requests.
+    Work waits for a thread for up to ``patience`` seconds.
     """
     catalog = Catalog(settings.catalog, retry_seconds=CATALOG_RETRY_SECONDS)
     library = Library(
@@ -157,7 +156,6 @@ def create_app(
             ids=exchanges.RequestIds(),
             observers=observers,
             failure=_internal_error,
-            max_unfinished=max_unfinished,
         )
     ]
     if settings.trusted_proxies:

@@ -6,7 +6,6 @@ file of the site, which is then going to be written, or leave it out.
 
 import posixpath
 import re
-import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -313,7 +312,6 @@ async def _server_of(settings: Settings, site: Site) -> AsyncIterator[httpx.Asyn
         ),
         site.address,
         patience=_PATIENCE,
-        max_unfinished=sys.maxsize,  # the requests of one iteration of the loop count together
     )
     async with (
         app.router.lifespan_context(app),

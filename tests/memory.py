@@ -7,7 +7,6 @@ from schema.execution.row_cache import ROW_BYTES
 from schema.limits import Limits
 from server.asgi.bodies import MAX_UPLOADS
 from server.asgi.lanes import EXPLAINING_THREADS, HEAVY_THREADS, LIGHT_THREADS, LOADING_THREADS
-from server.asgi.responses import MAX_SENDING
 from server.graphql.answers import PARSED_BYTES
 from server.graphql.persisted_documents import MAX_PERSISTED_BYTES
 from server.graphql.requests import BYTES_A_BYTE_OF_JSON
@@ -66,7 +65,7 @@ def memory_shares(settings: Settings) -> Mapping[str, int]:
         "revisions being loaded": LOADING_THREADS * _LOADING,
         "explanations in progress": EXPLAINING_THREADS * _EXPLAINING,
         "responses in progress": executing * _ANSWER_COPIES * answer,
-        "responses being sent": MAX_SENDING + 2 * answer,
+        "responses being sent": 2 * answer,
         "large requests": _REQUEST_COPIES * MAX_UPLOADS * settings.max_body,
         "connections": _CONNECTIONS * _CONNECTION,
     }

@@ -14,7 +14,7 @@ from starlette.types import Receive
 from server.asgi.errors import BadRequest, Disconnected
 
 BODY_SECONDS = 60.0
-"""Maximum time for the receipt of a body: until its end, a request counts as unfinished."""
+"""Maximum time for the receipt of a body, which is in memory meanwhile."""
 
 MAX_PIECES = 10_000
 """Maximum number of pieces of a body, each of which takes time of the event loop."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from server.asgi.errors import RETRY_SECONDS, Disconnected
+from server.asgi.errors import RETRY_SECONDS, Disconnected, overloaded
 from server.asgi.responses import Headers, send_all
 
 HEADER = b"x-request-id"
@@ -109,7 +109,8 @@ MAX_UNFINISHED = 150
 _ALWAYS_ADMITTED = ("/health/", "/metrics")
 """Paths by which operators observe a server, also an overloaded one."""
 
-_BUSY = b"The server is busy: too many requests are under way.\n"
+_REASON = "too many requests are under way"
+_BUSY = f"The server is busy: {_REASON}.\n".encode()
 _BUSY_HEADERS = [
     (b"content-type", b"text/plain; charset=utf-8"),
     (b"content-length", b"%d" % len(_BUSY)),
@@ -149,7 +150,8 @@ Observer = Callable[[Exchange], None]
 class Exchanges(msgspec.Struct, eq=False):
     """Middleware that adds the id and headers to each response, and calls the ``observers``.
 
-    A request beyond ``max_unfinished`` gets a response that is ready before any work. If the
+    A request beyond ``max_unfinished`` gets a response that is ready before any work. While a body
+    arrives, its request does not count, so that clients that send slowly keep no others out. If the
     application raises an error before it responds, ``failure`` creates the response. If the client
     has disconnected, nothing is sent.
     """
@@ -182,6 +184,22 @@ class Exchanges(msgspec.Struct, eq=False):
                 size += len(message.get("body", b""))
             await send(message)
 
+        is_received = scope["method"] != "POST"
+
+        async def receiving() -> Message:
+            nonlocal is_received
+            if is_received:
+                return await receive()
+            self.num_unfinished -= 1
+            try:
+                message = await receive()
+            finally:
+                self.num_unfinished += 1
+            is_received = not message.get("more_body")
+            if is_received and self.num_unfinished > self.max_unfinished:
+                raise overloaded(_REASON)
+            return message
+
         is_crowded = self.num_unfinished >= self.max_unfinished
         if is_crowded and not scope["path"].startswith(_ALWAYS_ADMITTED):
             scope[CODE] = "OVERLOADED"
@@ -190,7 +208,7 @@ class Exchanges(msgspec.Struct, eq=False):
             return
         self.num_unfinished += 1
         try:
-            await self.app(scope, receive, noting)
+            await self.app(scope, receiving, noting)
         except Disconnected:
             status = status or _GONE
         except asyncio.CancelledError:

@@ -10,7 +10,7 @@ import xxhash
 from cachetools import LRUCache
 from starlette.types import Scope, Send
 
-from server.asgi.errors import BadRequest, overloaded
+from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
 
 RESPONSE_JSON = "application/graphql-response+json"
@@ -243,30 +243,17 @@ _MAX_TAGS = 4_096
 """Maximum number of bytes of If-None-Match that are parsed."""
 
 
-LARGE_CONTENT = 512 << 10
-"""Contents with more bytes share a limited memory while they are sent."""
-
-MAX_SENDING = 256 << 20
-"""Bytes of large contents that are being sent; others get status 503."""
-
-
-class ResponseSender(msgspec.Struct, eq=False):
+class ResponseSender(msgspec.Struct, frozen=True, eq=False):
     """Sends responses, also those of a ``cache``, whose sizes grow with each content coding.
 
-    Large bodies are compressed in ``lane``, or sent uncompressed if it is full. ``num_sending`` is
-    the number of bytes of large contents that are being sent.
+    Large bodies are compressed in ``lane``, or sent uncompressed if it is full.
     """
 
     cache: ResponseCache
     lane: Lane
-    num_sending: int = 0
 
     async def send(self, response: Response, scope: Scope, send: Send) -> None:
-        """Send a response to the request of a scope.
-
-        Raises BadRequest with status 503, before anything is sent, if it is large and too many
-        large ones are being sent; a single one may be larger.
-        """
+        """Send a response to the request of a scope."""
         headers: dict[bytes, bytes] = dict(scope["headers"])
         coding = coding_for(response, headers)
         encoded = response.known(coding)
@@ -279,14 +266,7 @@ class ResponseSender(msgspec.Struct, eq=False):
             await send_all(send, 304, encoded.not_modified)
             return
         content = b"" if method == "HEAD" else encoded.content
-        reserved = len(content) if len(content) > LARGE_CONTENT else 0
-        if reserved and self.num_sending and self.num_sending + reserved > MAX_SENDING:
-            raise overloaded("too many large responses are being sent")
-        self.num_sending += reserved
-        try:
-            await send_all(send, response.status, encoded.headers, content)
-        finally:
-            self.num_sending -= reserved
+        await send_all(send, response.status, encoded.headers, content)
 
     async def _encoded(self, response: Response, coding: str) -> EncodedBody:
         if len(response.body) <= LARGE_BODY_TO_COMPRESS:

@@ -10,11 +10,11 @@ from unittest.mock import AsyncMock
 import httpx
 import pytest
 from starlette.responses import PlainTextResponse
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from schema.api import API, OperationResult
 from schema.context import Context
-from server.asgi.errors import Disconnected
+from server.asgi.errors import BadRequest, Disconnected
 from server.asgi.exchanges import (
     Exchange,
     Exchanges,
@@ -231,3 +231,38 @@ async def test_health_and_metrics_are_always_answered() -> None:
     crowd = Exchanges(respond, RequestIds(), [], PlainTextResponse, 0)
     paths = ("/health/live", "/health/ready", "/metrics", "/")
     assert [await status_of(crowd, path) for path in paths] == [201, 201, 201, 503]
+
+
+@pytest.mark.anyio
+async def test_slow_bodies_do_not_count() -> None:
+    """Their requests are refused only if there are too many when the bodies have arrived."""
+    arrival, gate = asyncio.Event(), asyncio.Event()
+
+    async def receive() -> Message:
+        await arrival.wait()
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await gate.wait()
+        await respond(scope, receive, send)
+
+    async def outcome() -> str:
+        try:
+            await crowd(scope(method="POST"), receive, AsyncMock())
+        except BadRequest as error:
+            return error.code
+        return "answered"
+
+    def refuse(error: Exception) -> ASGIApp:
+        raise error
+
+    crowd = Exchanges(answer, RequestIds(), [], refuse, 2)
+    slow = [asyncio.create_task(outcome()) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert crowd.num_unfinished == 0
+    arrival.set()
+    await asyncio.sleep(0.01)
+    gate.set()
+    assert sorted([await it for it in slow]) == ["OVERLOADED", "answered", "answered"]
+    assert crowd.num_unfinished == 0

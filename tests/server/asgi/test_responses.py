@@ -11,13 +11,10 @@ import zstandard
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from server.asgi.errors import BadRequest
 from server.asgi.lanes import Lane
 from server.asgi.responses import (
     CODINGS,
     JSON,
-    LARGE_CONTENT,
-    MAX_SENDING,
     MIN_COMPRESSED,
     RESPONSE_JSON,
     CacheKey,
@@ -175,21 +172,6 @@ async def sent(response: Response, lane: Lane, *headers: tuple[bytes, bytes]) ->
     sender = ResponseSender(ResponseCache(0), lane)
     await sender.send(response, scope, send)
     return [call.args[0] for call in send.call_args_list]
-
-
-@pytest.mark.anyio
-async def test_large_responses_share_memory() -> None:
-    """One that does not fit is refused before it begins; a single one may be larger."""
-    large = Response(200, b"x" * (LARGE_CONTENT + 1), b"text/plain", b"")
-    scope = {"type": "http", "method": "GET", "headers": [], "extensions": {}}
-    sender = ResponseSender(ResponseCache(0), Lane("test", threads=1, patience=0.05))
-    await sender.send(large, scope, AsyncMock())
-    assert sender.num_sending == 0
-    sender.num_sending = MAX_SENDING
-    send = AsyncMock()
-    with pytest.raises(BadRequest) as caught:
-        await sender.send(large, scope, send)
-    assert (caught.value.status, send.call_count) == (503, 0)
 
 
 @pytest.mark.anyio
