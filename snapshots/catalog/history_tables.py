@@ -127,7 +127,7 @@ class HistoryTables(TableView):
         stored = frozenset(pairs).intersection(self.counts)
         names = ["base", "head", *columns]
         if not stored:
-            return COMPARISONS.empty_table().select(names)
+            return pa.schema(map(COMPARISONS.field, names)).empty_table()
         heads = {pair.head for pair in stored}
         selected = [*dict.fromkeys([*names, "causes_format"])]
         rows = self._select(self.table, selected, {"head": heads})
