@@ -7,15 +7,17 @@ a few thousand rows of millions.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from snapshots.changes.stored_changes import PackageCounts, packages_of
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import version_key
-from snapshots.timelines.packages import PackageEntry, package_timeline
+from snapshots.timelines.packages import package_timeline
+from snapshots.timelines.steps import pairs_in
 
 
 class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +62,15 @@ class CatalogPackage(msgspec.Struct, frozen=True, dict=True):
         return self.best.gone_in is not None
 
 
-_Changed = Mapping[Pair, Sequence[tuple[str, PackageCounts | PackageEntry]]]
-"""The packages that each pair changed, by name."""
+_Change = tuple[str, int, Sequence[str] | None, Sequence[str] | None]
+"""A changed package: its name, by how many specs it grew, and the versions added and removed.
+
+None are no versions. A plain tuple, and None for most lists: a catalog of years has so many changes
+that collecting their objects as garbage would take longer than all else.
+"""
+
+_Changed = Mapping[Pair, Sequence[_Change]]
+"""The packages that each pair changed."""
 
 
 def catalog_packages(rows: pa.Table, history: History) -> dict[str, CatalogPackage]:
@@ -69,11 +78,26 @@ def catalog_packages(rows: pa.Table, history: History) -> dict[str, CatalogPacka
 
     ``rows`` are those of the table ``comparisons`` of all pairs, with the column ``packages``.
     """
+    lists = rows["packages"].combine_chunks()
+    items = lists.flatten()
+    columns = (
+        items.field("name"),
+        pc.subtract(items.field("specs_added"), items.field("specs_removed")),
+        _if_any(items.field("versions_added")),
+        _if_any(items.field("versions_removed")),
+    )
+    changes = zip(*(column.to_pylist() for column in columns), strict=True)
+    lengths = pc.list_value_length(lists).to_pylist()
     changed = {
-        pair: [(package.name, package) for package in of_pair]
-        for pair, of_pair in packages_of(rows).items()
+        pair: tuple(islice(changes, length))
+        for pair, length in zip(pairs_in(rows), lengths, strict=True)
     }
     return _catalog_packages(changed, history)
+
+
+def _if_any(lists: pa.ListArray) -> pa.ListArray:
+    """Return lists with null for empty ones."""
+    return pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists, None)
 
 
 def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPackage | None:
@@ -81,10 +105,13 @@ def catalog_package(rows: pa.Table, name: str, history: History) -> CatalogPacka
 
     ``rows`` are rows of the table ``changes``: all rows of the package, and possibly others.
     """
-    changed: dict[Pair, list[tuple[str, PackageEntry]]] = {}
+    changed: dict[Pair, list[_Change]] = {}
     for series in history.series_names:
         if (timeline := package_timeline(rows, name, series, history)) is not None:
-            changed |= {entry.step.pair: [(name, entry)] for entry in timeline.entries}
+            for entry in timeline.entries:
+                grew = entry.specs_added - entry.specs_removed
+                change = name, grew, entry.versions_added, entry.versions_removed
+                changed[entry.step.pair] = [change]
     return _catalog_packages(changed, history).get(name)
 
 
@@ -96,28 +123,27 @@ def _catalog_packages(changed: _Changed, history: History) -> dict[str, CatalogP
     return {name: CatalogPackage(name, tuple(by_name[name])) for name in sorted(by_name)}
 
 
-_NOTHING = (0, 0, frozenset[str]())
-
-
 def _in_series(
     series: str, neighbours: Sequence[Neighbours], changed: _Changed
 ) -> Iterator[tuple[str, PackageInSeries]]:
     """Yield each package that the series ever had."""
-    # The places where each package changed, with its specs and versions from there on.
-    states: defaultdict[str, list[tuple[int, int, frozenset[str]]]] = defaultdict(list)
+    by_name: defaultdict[str, list[tuple[int, _Change]]] = defaultdict(list)
     for place, step in enumerate(neighbours):
-        for name, change in changed.get(step.pair, ()):
-            of_name = states[name]
-            _, num_specs, versions = of_name[-1] if of_name else _NOTHING
-            if change.versions_added or change.versions_removed:
-                versions = versions.union(change.versions_added)
-                versions = versions.difference(change.versions_removed)
-            num_specs += change.specs_added - change.specs_removed
-            of_name.append((place, num_specs, versions))
-    for name, of_name in states.items():
-        ends = [*(place for place, _, _ in of_name[1:]), len(neighbours)]
-        present = [(end, *it) for end, it in zip(ends, of_name, strict=True) if it[1]]
-        end, _, num_specs, versions = present[-1]
+        for change in changed.get(step.pair, ()):
+            by_name[change[0]].append((place, change))
+    for name, changes in by_name.items():
+        num_specs = num_revisions = 0
+        versions = frozenset[str]()
+        last = len(neighbours), num_specs, versions
+        ends = [*(place for place, _ in changes[1:]), len(neighbours)]
+        for (place, (_, grew, added, removed)), end in zip(changes, ends, strict=True):
+            num_specs += grew
+            if added or removed:
+                versions = versions.union(added or ()).difference(removed or ())
+            if num_specs:
+                num_revisions += end - place
+                last = end, num_specs, versions
+        end, num_specs, versions = last
         newest_first = sorted(versions, key=lambda text: (version_key(text), text), reverse=True)
         yield (
             name,
@@ -125,8 +151,8 @@ def _in_series(
                 series=series,
                 versions=tuple(newest_first),
                 num_specs=num_specs,
-                num_revisions=sum(end - start for end, start, _, _ in present),
-                first_seen=neighbours[of_name[0][0]].head,
+                num_revisions=num_revisions,
+                first_seen=neighbours[changes[0][0]].head,
                 last_seen=neighbours[end - 1].head,
                 gone_in=neighbours[end].head if end < len(neighbours) else None,
             ),
