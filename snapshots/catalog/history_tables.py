@@ -5,8 +5,8 @@ immutable. ``comparisons`` is the commit point: changes of pairs that it does no
 and are computed again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -114,9 +114,9 @@ class HistoryTables(TableView):
     def open(self) -> None:
         """Open the tables for lookups, which the first query would otherwise do."""
         if self.counts:
-            with translated(self._location):
-                self.changes.current()
-                self.hashes.current()
+            for table in (self.changes, self.hashes):
+                with self._existing(table):
+                    table.current()
 
     def comparisons(self, pairs: Iterable[Pair], columns: Sequence[str]) -> pa.Table:
         """Read columns of ``COMPARISONS``, after ``base`` and ``head``: one row per stored pair.
@@ -174,9 +174,15 @@ class HistoryTables(TableView):
         return rows
 
     def _where(self, table: CatalogTable, names: Sequence[str], where: str) -> pa.Table:
+        with self._existing(table):
+            return table.select(names, where)
+
+    @contextmanager
+    def _existing(self, table: CatalogTable) -> Iterator[None]:
+        """Raise CatalogError if a table is missing, although a pair is stored."""
         with translated(self._location):
             try:
-                return table.select(names, where)
+                yield
             except TableNotFoundError:
                 reason = f"the table {table.name} is missing; {HOW_TO_MEND}"
                 raise CatalogError(self._location, reason) from None

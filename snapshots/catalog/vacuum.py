@@ -22,14 +22,9 @@ from snapshots.catalog.history_tables import HistoryTables, are_of, texts_of
 from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.storage import FileStat, translated
-from snapshots.errors import InvalidArgument
 from snapshots.history import Pair
 from snapshots.sources.reports import Progress, Report
 from snapshots.tables import TABLES
-
-MIN_AGE = timedelta(hours=1)
-MAX_AGE = timedelta(days=7)
-"""After this time a table's log may no longer state when a file was unlisted."""
 
 _DELETERS = 8
 _WRITTEN, _UNFINISHED = ".parquet", ".tmp"
@@ -53,16 +48,6 @@ class Vacuumed(msgspec.Struct, frozen=True, kw_only=True):
     num_rows: int
 
 
-def check_grace(older_than: timedelta) -> timedelta:
-    """Return the grace period in whole hours; raises InvalidArgument if it is unsafe."""
-    if not MIN_AGE <= older_than <= MAX_AGE:
-        reason = "must be from 1h to 7d"
-        if older_than < MIN_AGE:
-            reason += ": running imports and servers may still need what was just removed"
-        raise InvalidArgument("older-than", reason)
-    return timedelta(hours=older_than // MIN_AGE)
-
-
 def vacuum(
     catalog: Catalog,
     *,
@@ -70,7 +55,11 @@ def vacuum(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Vacuumed:
-    """Delete files that have been out of use for ``older_than``; raises CatalogError."""
+    """Delete files that have been out of use for ``older_than``; raises CatalogError.
+
+    Running imports and servers may still need what was removed within an hour. After seven days, a
+    table's log may no longer state when a file was unlisted.
+    """
     catalog.refresh()
     with translated(catalog.location):
         return _Vacuum(catalog, older_than, progress or Report().progress, dry_run).run()

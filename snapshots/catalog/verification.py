@@ -181,7 +181,7 @@ def verify(
         reads: list[Read] = []
         if not any(finding.place in ("revisions", "specs") for finding in findings):
             catalog.refresh()
-            findings += _missing_pairs(catalog)
+            findings += _missing_history(catalog)
             report = progress or Report().progress
             reads = _read_contents(catalog, shares, jobs, cluster, report)
     findings += [read.finding for read in reads if read.finding is not None]
@@ -213,11 +213,16 @@ def _broken_tables(catalog: Catalog) -> Iterator[Finding]:
             yield Finding(name, error.reason.removesuffix(f"; {RESTORE}"), advice)
 
 
-def _missing_pairs(catalog: Catalog) -> Iterator[Finding]:
+def _missing_history(catalog: Catalog) -> Iterator[Finding]:
+    """Yield a finding if tables of stored pairs are missing, and if pairs are not stored."""
     try:
         stored = catalog.changes.counts
     except CatalogError:
         return  # ``_broken_tables`` describes the damage
+    try:
+        catalog.changes.open()
+    except CatalogError as error:
+        yield Finding("history", error.reason.removesuffix(f"; {HOW_TO_MEND}"), HOW_TO_MEND)
     pairs = catalog.history.pairs
     if missing := sum(pair not in stored for pair in pairs):
         reason = f"{missing:,} of {len(pairs):,} pairs of neighbours are not compared yet"

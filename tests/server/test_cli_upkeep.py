@@ -1,5 +1,6 @@
 """``cachelog upkeep`` and ``status``: steps, records of runs, and exit codes."""
 
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -74,7 +75,11 @@ def _break_log(folder: Path) -> None:
         path.write_bytes(b"{")
 
 
-@pytest.mark.parametrize("damage", [_break_changes, _break_log])
+def _lose_changes(folder: Path) -> None:
+    shutil.rmtree(folder / "changes")
+
+
+@pytest.mark.parametrize("damage", [_break_changes, _break_log, _lose_changes])
 def test_damaged_history_is_made_again(catalog: Catalog, damage: Callable[[Path], None]) -> None:
     """Upkeep succeeds, and a verification then finds nothing."""
     damage(Path(catalog.location))

@@ -14,8 +14,8 @@ from snapshots.catalog.history_queries import missing_pairs
 from snapshots.catalog.library import Library
 from snapshots.catalog.removal import plan, remove
 from snapshots.catalog.revisions_table import RevisionsTable
-from snapshots.catalog.vacuum import check_grace, vacuum
-from snapshots.errors import InvalidArgument, RevisionNotFound
+from snapshots.catalog.vacuum import vacuum
+from snapshots.errors import RevisionNotFound
 from snapshots.history import Pair
 from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.importers import specs_of
@@ -100,27 +100,6 @@ def test_concurrent_publications_are_kept(
 
 
 # -- vacuums
-
-
-@pytest.mark.parametrize(
-    ("hours", "expected"),
-    [
-        (1, 1),
-        (1.5, 1),
-        (168, 168),
-        (0, "still need what was just removed"),
-        (0.9, "from 1h to 7d"),
-        (169, "from 1h to 7d$"),
-    ],
-)
-def test_grace_periods(hours: float, expected: int | str) -> None:
-    """They are entire hours, up to the time for which the log remembers removals."""
-    if isinstance(expected, str):
-        with pytest.raises(InvalidArgument, match=expected):
-            check_grace(timedelta(hours=hours))
-    else:
-        grace = check_grace(timedelta(hours=hours))
-        assert grace == timedelta(hours=expected)
 
 
 def test_files_in_use_are_kept(catalog: Catalog) -> None:
