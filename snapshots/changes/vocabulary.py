@@ -21,7 +21,7 @@ from snapshots.texts import in_words, short_hash, single_value
 
 
 class CausePhrases(msgspec.Struct, frozen=True):
-    """The phrases for a cause: as a title, as a noun, and as a clause ("... changed").
+    """The phrases for a cause: as a title, as a singular noun, and as a clause ("... changed").
 
     Phrases are templates for ``filled``. Without a clause, the noun and "changed" form one.
     """
@@ -43,7 +43,11 @@ _PHRASES = {
         "the repository of {package}{in_brackets}",
         "{package} comes from {after}, before from {before}",
     ),
-    CauseKind.VARIANTS: CausePhrases("{package} {step}", "variants of {package}{in_brackets}"),
+    CauseKind.VARIANTS: CausePhrases(
+        "{package} {step}",
+        "a change of variants of {package}{in_brackets}",
+        "variants of {package}{in_brackets} changed",
+    ),
     CauseKind.COMPILER: CausePhrases(
         "compiler {before:none} → {after:none}", "the compiler{in_brackets}"
     ),
@@ -83,7 +87,7 @@ _SAME_DEPENDENCY = CausePhrases(
 )
 _SAME_DOCUMENTS = CausePhrases(
     "another Spack hashed equal documents",
-    "another Spack's hashes of equal documents",
+    "another Spack's hashing of equal documents",
     "another Spack hashed equal documents",
 )
 _TARGET = CausePhrases(
@@ -94,12 +98,12 @@ _TARGET = CausePhrases(
 _COMPILERS = {
     COMPILER_FACTS: CausePhrases(
         "compilers became dependencies",
-        "compilers that became dependencies",
+        "the step to compilers as dependencies",
         "compilers became dependencies",
     ),
     COMPILER_DEPENDENCIES: CausePhrases(
         "compilers are no longer dependencies",
-        "compilers that are no longer dependencies",
+        "the step from compilers as dependencies",
         "compilers are no longer dependencies",
     ),
 }

@@ -36,9 +36,9 @@ def an_entry(
     [
         (CauseKind.VERSION, "1.1", "1.2", "`p` 1.1 → 1.2"),
         (CauseKind.RECIPE, None, None, "the recipe of `p`"),
-        (CauseKind.VARIANTS, "+a", "~a", "variants of `p` (`+a` → `~a`)"),
-        (CauseKind.VARIANTS, None, "+b", "variants of `p` (now `+b`)"),
-        (CauseKind.VARIANTS, "+a", None, "variants of `p` (no longer `+a`)"),
+        (CauseKind.VARIANTS, "+a", "~a", "a change of variants of `p` (`+a` → `~a`)"),
+        (CauseKind.VARIANTS, None, "+b", "a change of variants of `p` (now `+b`)"),
+        (CauseKind.VARIANTS, "+a", None, "a change of variants of `p` (no longer `+a`)"),
         (CauseKind.COMPILER, "gcc@1", "gcc@2", "the compiler (`gcc@1` → `gcc@2`)"),
         (CauseKind.TARGET, "a-b-c", "a-b-d", "the target of `p` (a-b-c → a-b-d)"),
         (CauseKind.DEPENDENCY_ADDED, None, "q", "`p` newly depending on `q`"),
