@@ -1,22 +1,22 @@
 """Similarity of two specs: by their lists, their versions, and their dependencies.
 
-The set of all direct and indirect dependencies of a spec is represented as an integer with one bit
-per item, such as a name with a version. Sets are computed bottom-up: the set of a spec consists of
-its dependencies and their sets. Only nodes that the given specs reach are visited.
+The set of all direct and indirect dependencies of a spec consists of items, such as a name with a
+version, and is stored as their sorted numbers: specs reach few nodes of a large graph. Only nodes
+that the given specs reach are visited.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import chain
-from sys import getsizeof
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from snapshots.arrays import NO_ROW, Fingerprints, Numbers, Rows, Shares
 from snapshots.changes.sides import Side
 from snapshots.frames.columns import (
+    Arrays,
     Column,
     ListColumn,
     begins_of_runs,
@@ -95,13 +95,17 @@ def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> li
     ]
 
 
-_BLOCK_BYTES = 32 << 20
-_MAX_CACHED_BYTES = 128 << 20
+_MAX_MARKS = 32 << 20
+"""Maximum number of marks, one byte each, by which several sets are compared at once."""
 
-Sets = list[int]
+_MAX_PAIRS = 1 << 14
+"""Maximum number of pairs of sets that are compared at once."""
+
+_MAX_STARTS = 1 << 10
+"""Maximum number of specs from which nodes are reached at once."""
 
 
-class Below:
+class Below(Arrays):
     """The dependencies of rows of base and head, as sets of items composed of the given columns.
 
     ``base`` and ``head`` are the walks of these rows; ``columns`` are among those of the walks.
@@ -114,94 +118,66 @@ class Below:
     """
 
     def __init__(self, base: "Walk", head: "Walk", columns: Sequence[str]) -> None:
-        self._walks = base, head
-        items = [walk.items(columns) for walk in self._walks]
+        items = [walk.items(columns) for walk in (base, head)]
         distinct = np.unique(np.concatenate([*items, base.compilers, head.compilers]))
         self._num_items = len(distinct)
-        self._numbered = [
-            _NumberedWalk(walk, of_walk, distinct)
-            for walk, of_walk in zip(self._walks, items, strict=True)
+        sets = [
+            walk.sets(np.searchsorted(distinct, of_walk), np.searchsorted(distinct, walk.compilers))
+            for walk, of_walk in zip((base, head), items, strict=True)
         ]
-        self._block = 1 + 8 * _BLOCK_BYTES // max(1, sum(map(len, items)))
-        self._cached: list[_Block] | None = None
-        numbers = self._number()
+        members = np.concatenate([of_walk for _, of_walk in sets])
+        sizes = np.concatenate([of_walk for of_walk, _ in sets])
+        # Sums of the items' hashes are equal by chance for two sets in one of 10^19 pairs.
+        sums = np.cumsum(np.append(np.uint64(0), scattered(distinct[members])))
+        stops = np.cumsum(sizes)
+        first, numbers = distinct_codes(sums[stops] - sums[stops - sizes])
+        self._sizes = sizes[first]
+        self._items = members[places_of_runs((stops - sizes)[first], self._sizes)]
+        self._begins = np.cumsum(self._sizes) - self._sizes
         ours, theirs = np.split(numbers, [len(base.starts)])
         self.base_numbers, self.head_numbers = ours[base.start_of], theirs[head.start_of]
-        _, self._with_number = np.unique(numbers, return_index=True)
-
-    def _blocks(self) -> Iterator["_Block"]:
-        """Yield the sets of the starts of both walks, restricted to one block of items at a time.
-
-        Blocks bound the memory that is used, regardless of the number of items.
-        """
-        for start in range(0, self._num_items, self._block):
-            bits = [0] * (self._num_items + 1)  # the last one: no compiler
-            for item in range(start, min(start + self._block, self._num_items)):
-                bits[item] = 1 << (item - start)
-            base, head = self._numbered
-            sets = base.sets(bits) + head.sets(bits)
-            numbers: dict[int, int] = {}
-            codes = [numbers.setdefault(items, len(numbers)) for items in sets]
-            yield _Block([*numbers], np.array(codes, np.int64))
-
-    def _number(self) -> Numbers:
-        """Return the set numbers of all starts; compute sizes of sets, and cache small blocks."""
-        size = sum(len(walk.starts) for walk in self._walks)
-        numbers, self._sizes = np.zeros((2, size), np.int64)
-        cached, num_free = list[_Block](), _MAX_CACHED_BYTES
-        for block in self._blocks():
-            num_free -= block.num_bytes
-            if num_free >= 0:
-                cached.append(block)
-            else:
-                cached.clear()
-            pairs = numbers * len(block.distinct) + block.codes
-            _, numbers = distinct_codes(pairs)
-            self._sizes += _counts(block.distinct)[block.codes]
-        if num_free >= 0:
-            self._cached = cached
-        return numbers
 
     def shares(self, base: Numbers, head: Numbers) -> npt.NDArray[np.float64]:
         """Return the share that two sets, given by their numbers, have in common.
 
         It is the size of the intersection divided by that of the union, and 1 if both are empty.
         """
-        size = len(self._with_number)
+        size = len(self._sizes)
         first, places = distinct_codes(base * size + head)
-        ours, theirs = self._with_number[base[first]], self._with_number[head[first]]
+        ours, theirs = base[first], head[first]
         common = np.zeros(len(first), np.int64)
-        for block in self._blocks() if self._cached is None else self._cached:
-            sets, codes = block.distinct, block.codes
-            both = zip(codes[ours].tolist(), codes[theirs].tolist(), strict=True)
-            common += _counts([sets[one] & sets[other] for one, other in both])
+        step = min(_MAX_PAIRS, 1 + _MAX_MARKS // max(1, self._num_items))
+        is_marked = np.zeros(min(step, len(first)) * self._num_items, np.bool_)
+        for start in range(0, len(first), step):
+            of_base, of_head = ours[start : start + step], theirs[start : start + step]
+            begins = begins_of_runs(of_base)  # the pairs are sorted by the set in base
+            rows = np.cumsum(begins) - 1
+            marks = self._marks(of_base[begins], rows[begins])
+            is_marked[marks] = True
+            sums = np.append(0, np.cumsum(is_marked[self._marks(of_head, rows)]))
+            is_marked[marks] = False
+            stops = np.cumsum(self._sizes[of_head])
+            common[start : start + step] = sums[stops] - sums[stops - self._sizes[of_head]]
         either = self._sizes[ours] + self._sizes[theirs] - common
         return np.where(either > 0, common / np.maximum(either, 1), 1.0)[places]
 
-
-class _Block(msgspec.Struct, frozen=True):
-    """Sets restricted to a block of items: the distinct sets, and the index of each start's set."""
-
-    distinct: Sets
-    codes: Numbers
-
-    @property
-    def num_bytes(self) -> int:
-        """Approximate memory used by the sets, in bytes."""
-        return sum(map(getsizeof, self.distinct)) + self.codes.nbytes
+    def _marks(self, numbers: Numbers, rows: Numbers) -> Numbers:
+        """Return the indices of the marks of all items of some sets; each has a row of marks."""
+        sizes = self._sizes[numbers]
+        items = self._items[places_of_runs(self._begins[numbers], sizes)]
+        marks: Numbers = np.repeat(rows * self._num_items, sizes) + items
+        return marks
 
 
 class Walk:
-    """The part of one side's graph that some rows reach, in bottom-up order.
+    """The part of one side's graph that some rows reach.
 
     Nodes that are equal in all ``columns`` and in the compiler that they state, and whose
     dependencies are equal in the same sense, are one *kind*, of which only the first node is kept:
     equal graphs under many hashes are walked once.
 
-    ``start_of`` contains the index in ``starts`` of the kind of each row, ``kinds`` the kinds
-    bottom-up. The targets of the kind n are
-    those from ``edges[n]`` to ``edges[n + 1]``. ``stating`` are the kinds that state a compiler,
-    and ``compilers`` hashes of these compilers.
+    ``start_of`` contains the index in ``starts`` of the kind of each row. ``stating`` are the kinds
+    that state a compiler, and ``compilers`` hashes of these compilers.
     """
 
     def __init__(self, side: Side, rows: Rows, columns: Sequence[str]) -> None:
@@ -218,15 +194,12 @@ class Walk:
         facts = mixed(*(side.column(name).row_hashes(nodes) for name in columns))
         facts[stating] = mixed(facts[stating], compilers)
         first, kinds = distinct_codes(_hashes_of_kinds(order, facts))
-        is_first = np.zeros(len(nodes), np.bool_)
-        is_first[first] = True
         self._nodes = nodes[first]
-        self.kinds: list[int] = kinds[order.nodes[is_first[order.nodes]]].tolist()
         counts = np.bincount(sources, minlength=len(nodes))
         begins = np.cumsum(counts) - counts
         of_first = places_of_runs(begins[first], counts[first])
-        self.targets: list[int] = kinds[targets[of_first]].tolist()
-        self.edges: list[int] = np.concatenate(([0], np.cumsum(counts[first]))).tolist()
+        self._targets = kinds[targets[of_first]]
+        self._edges = np.concatenate(([0], np.cumsum(counts[first])))
         self.stating = np.flatnonzero(side.stating_compilers[self._nodes])
         self.compilers = mixed(*(hashes[self._nodes[self.stating]] for hashes in side.compilers))
         self.starts, self.start_of = np.unique(kinds[place_of[rows]], return_inverse=True)
@@ -234,6 +207,44 @@ class Walk:
     def items(self, columns: Sequence[str]) -> Fingerprints:
         """Return a hash of the values of each kind in some of the columns."""
         return mixed(*(self._side.column(name).row_hashes(self._nodes) for name in columns))
+
+    def sets(self, items: Numbers, compilers: Numbers) -> tuple[Numbers, Rows]:
+        """Return the sizes of the sets of all starts, and their items, ascending within a set.
+
+        The arguments are the numbers of the items of all kinds, and of the compilers.
+        """
+        starts, kinds = self._reached
+        compiler_of = np.full(len(items), NO_ROW, np.int64)
+        compiler_of[self.stating] = compilers
+        is_below, is_stating = self.starts[starts] != kinds, compiler_of[kinds] != NO_ROW
+        owners = np.concatenate([starts[is_below], starts[is_stating]])
+        members = np.concatenate([items[kinds[is_below]], compiler_of[kinds[is_stating]]])
+        size = 1 + members.max(initial=0)
+        keys = np.sort(owners * size + members)
+        owners, members = np.divmod(keys[begins_of_runs(keys)], size)
+        return np.bincount(owners, minlength=len(self.starts)), members.astype(np.int32)
+
+    @cached_property
+    def _reached(self) -> tuple[Numbers, Numbers]:
+        """The index of each start with each kind that it reaches, the start itself included."""
+        num_kinds = len(self._nodes)
+        parts = [np.empty(0, np.int64)]
+        for first in range(0, len(self.starts), _MAX_STARTS):
+            starts = self.starts[first : first + _MAX_STARTS]
+            new = keys = np.arange(first, first + len(starts)) * num_kinds + starts
+            while len(new):
+                of_new, kinds = np.divmod(new, num_kinds)
+                counts = self._edges[kinds + 1] - self._edges[kinds]
+                targets = self._targets[places_of_runs(self._edges[kinds], counts)]
+                below = np.sort(np.repeat(of_new * num_kinds, counts) + targets)
+                below = below[begins_of_runs(below)]
+                places = np.searchsorted(keys, below)
+                is_new = keys[np.minimum(places, len(keys) - 1)] != below
+                new = below[is_new]
+                keys = np.insert(keys, places[is_new], new)
+            parts.append(keys)
+        starts, kinds = np.divmod(np.concatenate(parts), num_kinds or 1)
+        return starts, kinds
 
 
 def _hashes_of_kinds(order: BottomUpGraph, facts: Fingerprints) -> Fingerprints:
@@ -249,32 +260,3 @@ def _hashes_of_kinds(order: BottomUpGraph, facts: Fingerprints) -> Fingerprints:
 
     order.spread(hashes, np.add, finish)
     return hashes
-
-
-class _NumberedWalk:
-    """A walk with the number of the item of each kind, the index in an array of distinct items."""
-
-    def __init__(self, walk: Walk, items: Fingerprints, distinct: Fingerprints) -> None:
-        self._walk = walk
-        numbers = np.full(len(items), len(distinct), np.int64)
-        numbers[walk.stating] = np.searchsorted(distinct, walk.compilers)
-        self._item_of: list[int] = np.searchsorted(distinct, items).tolist()
-        self._compiler_of: list[int] = numbers.tolist()
-
-    def sets(self, bits: Sequence[int]) -> Sets:
-        """Return the set of dependencies of each start; ``bits`` contains the bit of each item."""
-        walk = self._walk
-        below = [0] * len(self._item_of)
-        whole = [0] * len(self._item_of)
-        targets, edges = walk.targets, walk.edges
-        for kind in walk.kinds:
-            items = bits[self._compiler_of[kind]]
-            for other in targets[edges[kind] : edges[kind + 1]]:
-                items |= whole[other]
-            below[kind] = items
-            whole[kind] = items | bits[self._item_of[kind]]
-        return list(map(below.__getitem__, walk.starts.tolist()))
-
-
-def _counts(sets: Sets) -> Numbers:
-    return np.fromiter(map(int.bit_count, sets), np.int64, len(sets))
