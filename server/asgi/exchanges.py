@@ -150,8 +150,8 @@ Observer = Callable[[Exchange], None]
 class Exchanges(msgspec.Struct, eq=False):
     """Middleware that adds the id and headers to each response, and calls the ``observers``.
 
-    A request beyond ``max_unfinished`` gets a response that is ready before any work. While a body
-    arrives, its request does not count, so that clients that send slowly keep no others out. If the
+    A request beyond ``max_unfinished`` gets a response that is ready before any work. A POST
+    counts when its body has arrived, so that clients that send slowly keep no others out. If the
     application raises an error before it responds, ``failure`` creates the response. If the client
     has disconnected, nothing is sent.
     """
@@ -184,20 +184,17 @@ class Exchanges(msgspec.Struct, eq=False):
                 size += len(message.get("body", b""))
             await send(message)
 
-        is_received = scope["method"] != "POST"
+        is_counted = scope["method"] != "POST"
 
         async def receiving() -> Message:
-            nonlocal is_received
-            if is_received:
-                return await receive()
-            self.num_unfinished -= 1
-            try:
-                message = await receive()
-            finally:
+            nonlocal is_counted
+            message = await receive()
+            is_whole = message["type"] == "http.request" and not message.get("more_body")
+            if is_whole and not is_counted:
+                if self.num_unfinished >= self.max_unfinished:
+                    raise overloaded(_REASON)
+                is_counted = True
                 self.num_unfinished += 1
-            is_received = not message.get("more_body")
-            if is_received and self.num_unfinished > self.max_unfinished:
-                raise overloaded(_REASON)
             return message
 
         is_crowded = self.num_unfinished >= self.max_unfinished
@@ -206,7 +203,7 @@ class Exchanges(msgspec.Struct, eq=False):
             await send_all(noting, 503, _BUSY_HEADERS, _BUSY)
             self._report(scope, request_id, status, size, started)
             return
-        self.num_unfinished += 1
+        self.num_unfinished += is_counted
         try:
             await self.app(scope, receiving, noting)
         except Disconnected:
@@ -221,7 +218,7 @@ class Exchanges(msgspec.Struct, eq=False):
                 raise  # part of a response was sent already
             await self.failure(error)(scope, receive, noting)
         finally:
-            self.num_unfinished -= 1
+            self.num_unfinished -= is_counted
             self._report(scope, request_id, status, size, started)
 
     def _report(
