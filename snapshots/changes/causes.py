@@ -65,9 +65,9 @@ from snapshots.changes.sides import (
     shapes_without_tools,
 )
 from snapshots.frames.columns import Arrays, distinct_codes
-from snapshots.frames.dependencies import DependencyType
+from snapshots.frames.dependencies import DependencyGraph, DependencyType
 from snapshots.frames.frame import Frame
-from snapshots.frames.graphs import Adjacency, BottomUpGraph
+from snapshots.frames.graphs import Adjacency, BottomUpGraph, bottom_up_levels
 from snapshots.models import ARCHITECTURE, OWN_FACTS, CauseKind
 from snapshots.spack.names import natural_key
 
@@ -432,6 +432,21 @@ def _undirected(own: OwnCauses) -> OwnCauses:
     return OwnCauses(list(numbers), *merged)
 
 
+def _bottom_up(graph: PairGraph, base: DependencyGraph) -> BottomUpGraph:
+    """Return the bottom-up order of a graph of pairs, by that of their nodes if it is smaller."""
+    levels = None
+    if len(graph.sources) > len(base.sources):
+        nodes = list(bottom_up_levels(base.sources, base.targets, base.num_nodes))
+        # The smallest type: numpy sorts numbers of 16 bits in linear time.
+        level_of = np.zeros(base.num_nodes, np.min_scalar_type(len(nodes)))
+        for number, level in enumerate(nodes):
+            level_of[level] = number
+        of_pairs = level_of[graph.base_nodes]
+        stops = np.cumsum(np.bincount(of_pairs))
+        levels = np.split(np.argsort(of_pairs, kind="stable"), stops[:-1])
+    return BottomUpGraph(graph.sources, graph.targets, graph.num_pairs, levels)
+
+
 def _best_of_pairs(
     graph: PairGraph, order: BottomUpGraph, own: OwnCauses, by_most: Numbers
 ) -> Numbers:
@@ -593,7 +608,7 @@ class Causes(Arrays):
         of_rest = differing_facts(base, head, *nodes, apart=apart)
         facts = np.concatenate((reasoning.differing, of_rest))
         self._base, self._head, self._graph, self._facts = base, head, graph, facts
-        self._order = order = BottomUpGraph(graph.sources, graph.targets, graph.num_pairs)
+        self._order = order = _bottom_up(graph, base.graph)
         documents = compare_documents(base, head, graph, facts)
         of_base, of_head = graph.base_nodes, graph.head_nodes
         is_apart = are_unmatched(apart, of_base, of_head)

@@ -1,6 +1,6 @@
 """Directed graphs in compressed form, and their bottom-up order: targets of edges come first."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,14 +40,16 @@ class BottomUpGraph(Arrays):
     """A graph without cycles in bottom-up order: the target of an edge precedes its source.
 
     ``sources``, in ascending order, and ``targets`` are the nodes of each edge. ``levels`` has the
-    nodes; a level follows all levels that its nodes lead to. Readers refuse cycles; the nodes that
-    lead to one would be in no level.
+    nodes; a level follows all levels that its nodes lead to. They are determined unless they are
+    passed. Readers refuse cycles; the nodes that lead to one would be in no level.
     """
 
-    def __init__(self, sources: Rows, targets: Rows, num_nodes: int) -> None:
+    def __init__(
+        self, sources: Rows, targets: Rows, num_nodes: int, levels: Iterable[Numbers] | None = None
+    ) -> None:
         self.num_nodes = num_nodes
         self._down = Adjacency(sources, None, targets, num_nodes)
-        self.levels = list(bottom_up_levels(sources, targets, num_nodes))
+        self.levels = list(levels or bottom_up_levels(sources, targets, num_nodes))
 
     @property
     def nodes(self) -> Numbers:
@@ -71,13 +73,13 @@ class BottomUpGraph(Arrays):
         ``finish`` is called with the nodes whose values are final, before the nodes that lead to
         them are folded.
         """
-        for number, level in enumerate(self.levels):
-            if number:
-                starts = self._down.starts[level]
-                counts = self._down.starts[level + 1] - starts
-                targets = self._down.ends[self._down.edges_of(level)]
-                below = fold.reduceat(values[targets], np.cumsum(counts) - counts)
-                values[level] = fold(values[level], below)
+        counts = np.diff(self._down.starts)
+        for level in self.levels:
+            inner = level[counts[level] > 0]
+            if len(inner):
+                targets = self._down.ends[self._down.edges_of(inner)]
+                begins = np.cumsum(counts[inner]) - counts[inner]
+                values[inner] = fold(values[inner], fold.reduceat(values[targets], begins))
             finish(level)
 
 
