@@ -63,8 +63,7 @@ class Involvement(Arrays):
         sets = np.empty(self._size, np.int64)
         # Two sets share a digest of 128 bits by chance in one of some 10^38 pairs.
         numbers: dict[bytes, int] = {}
-        for first, bits in self._blocks():
-            rows = _transposed(bits.view(np.uint8))[: self._size - first]
+        for first, rows in self._rows_of_items(slice(None)):
             num_involved[first : first + len(rows)] = _num_bits(rows)
             for item, row in enumerate(rows, first):
                 digest = xxhash.xxh3_128_digest(row)
@@ -74,8 +73,7 @@ class Involvement(Arrays):
     def num_involved(self, specs: Numbers) -> Numbers:
         """Return for each item the number of the given specs in which it is involved."""
         counts = np.zeros(self._size, np.int64)
-        for first, bits in self._blocks():
-            rows = _transposed(bits[specs].view(np.uint8))[: self._size - first]
+        for first, rows in self._rows_of_items(specs):
             counts[first : first + len(rows)] = _num_bits(rows)
         return counts[self._numbers]
 
@@ -100,6 +98,17 @@ class Involvement(Arrays):
                 return np.flatnonzero(bits[:, word] >> np.uint64(bit) & np.uint64(1))
         raise IndexError(item)
 
+    def _rows_of_items(self, specs: Numbers | slice) -> Iterator[tuple[int, Bytes]]:
+        """Yield the bits of some specs, one row per item, for a word of items and its first item.
+
+        A word of all specs stays in the processor's cache; a block does not.
+        """
+        for start, bits in self._blocks():
+            for first, column in enumerate(np.ascontiguousarray(bits[specs].T)):
+                first = start + WORD * first
+                rows = _transposed(column.view(np.uint8).reshape(-1, 8))
+                yield first, rows[: self._size - first]
+
     def _blocks(self) -> Iterator[tuple[int, Fingerprints]]:
         """Yield the bits of the specs for one block of items at a time, and its first item."""
         if self._cached is not None:
@@ -115,7 +124,7 @@ class Involvement(Arrays):
             values = np.uint64(1) << places.astype(np.uint64)
             np.bitwise_or.at(bits, (self._nodes[in_block], words), values)
             self._order.spread(bits, np.bitwise_or)
-            yield first, np.ascontiguousarray(bits[: self._num_specs])
+            yield first, bits[: self._num_specs]
 
 
 def _num_bits(rows: Bytes) -> Numbers:
