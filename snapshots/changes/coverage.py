@@ -441,9 +441,9 @@ def coverage(
     """Return the lost and gained cells for a choice of dimensions, in order.
 
     Without dimensions, the packages themselves are the cells. A dimension that is given twice
-    counts once. ``root`` does not count as a stack. A spec without a
-    compiler is in no cell of compilers. If no spec of a side has a value for a dimension, its
-    source does not provide it, and no cell is counted.
+    counts once. ``root`` does not count as a stack. A spec without a compiler is in no cell of
+    compilers. If no spec of a side has a value for a dimension, its source does not provide it, and
+    no cell is counted.
 
     The specs that count are those of the comparison; with ``scope``, only those marked by its two
     masks over the rows of base and of head. A narrowed comparison contains both sides of a spec

@@ -27,9 +27,9 @@ class ReadSettings(msgspec.Struct, frozen=True, kw_only=True):
     repository; ``backoff`` is the delay before the second attempt, which doubles with each further
     one; all are in seconds. A request is tried ``attempts`` times, with ``workers`` requests at a
     time. With ``proof``, the hashes of an index are recomputed, and a spec with a different hash is
-    bad. With ``allow_empty``, an index without specs is read instead of refused.
-    ``s3_prefixes`` maps buckets to the HTTPS prefixes that serve them, in addition to
-    PUBLIC_BUCKETS. ``oci_login`` is for OCI registries that require one.
+    bad. With ``allow_empty``, an index without specs is read instead of refused. ``s3_prefixes``
+    maps buckets to the HTTPS prefixes that serve them, in addition to PUBLIC_BUCKETS.
+    ``oci_login`` is for OCI registries that require one.
     """
 
     cache_dir: Path | None = None

@@ -93,9 +93,8 @@ def main_changes(
 ) -> dict[str, MainChanges]:
     """Return the main changes of each revision but the first, by its ref.
 
-    ``totals`` is that of ``growth``.
-    ``rows`` are those of the table ``comparisons`` with the columns ``causes`` and ``cells``, one
-    for each pair of the series.
+    ``totals`` is that of ``growth``. ``rows`` are those of the table ``comparisons`` with the
+    columns ``causes`` and ``cells``, one for each pair of the series.
     """
     causes = {pair: tuple(_main_causes(of_pair)) for pair, of_pair in _lists(rows, "causes")}
     cells = {pair: _by_stack(of_pair) for pair, of_pair in _lists(rows, "cells")}
