@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from server.terminal import console, parameters
-from server.terminal.parameters import Jobs, Keep, Recipes, option
+from server.terminal.parameters import Jobs, KeepIfGiven, Recipes, option
 from snapshots.errors import CachelogError, CatalogError, RefusedByRules
 from snapshots.texts import counted, size
 
@@ -53,7 +53,7 @@ _GRACE = timedelta(days=1)
 @parameters.catalog_command("upkeep", has_json=False)
 def upkeep_command(
     *,
-    keep: Keep,
+    keep: KeepIfGiven,
     recipes: Recipes,
     backup: Annotated[str | None, option("--backup", metavar="TARGET")],
     jobs: Jobs,
@@ -61,11 +61,11 @@ def upkeep_command(
 ) -> None:
     """Do what a catalog needs every night.
 
-    Verify a share of the contents so that all are read within 30 days, remove the revisions that
-    the policy does not keep, delete files that are no longer needed, store what changed between
-    neighbours where that is missing or damaged, with --recipes determine the recipe commits of the
-    revisions that have none, and copy the catalog to the target of --backup. Imports and servers
-    may run at the same time. What fails does not keep the rest from being done.
+    Verify a share of the contents so that all are read within 30 days, with --keep remove the
+    revisions that the policy does not keep, delete files that are no longer needed, store what
+    changed between neighbours where that is missing or damaged, with --recipes determine the recipe
+    commits of the revisions that have none, and copy the catalog to the target of --backup. Imports
+    and servers may run at the same time. What fails does not keep the rest from being done.
 
     The exit code is 1 if anything failed or is damaged; 'cachelog status' says what.
 
@@ -80,7 +80,7 @@ def upkeep_command(
     with console.progress() as bars, recorded(opened, "upkeep") as run:
         steps = {
             "verify": partial(_verify, opened, jobs, bars),  # the others read the history
-            "prune": partial(_prune, opened, keep, bars),
+            **({"prune": partial(_prune, opened, keep, bars)} if keep else {}),
             "vacuum": partial(_vacuum, opened, bars),
             "history": partial(_fill, opened, jobs, bars),
             **({"recipes": partial(_find_recipes, opened, recipes)} if recipes else {}),

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, is_typeddict
 
@@ -218,17 +219,16 @@ Package = Annotated[
     str | None,
     option(metavar="NAME", shell_complete=completion.complete_package, help="Only this package."),
 ]
-Keep = Annotated[
-    "tuple[RetentionRule, ...]",
-    option(
-        required=True,
-        metavar="POLICY",
-        type=Parsed("policy", _policy),
-        help="The revisions to keep, such as '30 daily, 52 weekly, all releases': for each series, "
-        "a number (or all) of last, hourly, daily, weekly, monthly or yearly ones; 'all releases'; "
-        "'all'.",
-    ),
-]
+_keep = partial(
+    option,
+    metavar="POLICY",
+    type=Parsed("policy", _policy),
+    help="The revisions to keep, such as '30 daily, 52 weekly, all releases': for each series, "
+    "a number (or all) of last, hourly, daily, weekly, monthly or yearly ones; 'all releases'; "
+    "'all'.",
+)
+Keep = Annotated["tuple[RetentionRule, ...]", _keep(required=True)]
+KeepIfGiven = Annotated["tuple[RetentionRule, ...] | None", _keep()]
 Jobs = Annotated[int | None, option(type=click.IntRange(1, _MAX_JOBS), metavar="N")]
 Cluster = Annotated[
     str | None,

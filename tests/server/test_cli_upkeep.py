@@ -46,6 +46,16 @@ def test_steps_of_upkeep_and_its_record(catalog: Catalog, tmp_path: Path) -> Non
     assert (run.result, run.message) == ("done", "")
 
 
+def test_upkeep_without_a_policy_removes_nothing(catalog: Catalog) -> None:
+    """As where a message asks for it, because the history is not complete."""
+    forget(catalog, *TABLES)
+    lines = succeed("upkeep", catalog=catalog.location).lines
+    assert [line for line in lines if line.startswith(("prune", "history"))] == [
+        "history: 12 pairs of neighbours compared"
+    ]
+    assert len(Catalog(catalog.location).require_history().revisions) == 12
+
+
 def test_all_contents_are_verified_within_thirty_days(catalog: Catalog) -> None:
     """Each day another share; after a pause, those of the days that were missed."""
     counts = [verify(catalog.location, shares={share}).num_contents for share in range(SHARES)]
