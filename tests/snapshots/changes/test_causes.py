@@ -37,6 +37,21 @@ def test_depth_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_more_pairs_than_dependencies() -> None:
+    """A dependency that three builds replace is in three pairs, and each leads to the cause."""
+    users = ("a", "b", "c")
+    base = [node(f"{user}:1", "m:1") for user in users]
+    head = [node(f"{user}:2", f"m:{user}") for user in users]
+    builds = [node(f"m:{user}", "z:2", variants=(user,)) for user in users]
+    sides = (
+        side_of([*base, node("m:1", "z:1"), node("z:1")]),
+        side_of([*head, *builds, node("z:2", version="2")]),
+    )
+    causes = causes_of(*sides, [(f"{user}:1", f"{user}:2") for user in users])
+    found = {record.title: record.num_involved for record in records(causes)}
+    assert found == {"z 1 → 2": 3} | {f"m now {user}": 1 for user in users}
+
+
 # -- causes of a single pair of nodes, and their keys
 
 
