@@ -210,7 +210,7 @@ class _Walk:
         self._sides = base, head
         columns = [side.column("package") for side in self._sides]
         # In records, dependencies are in the order of their names.
-        names = sorted({name for column in columns for name in column.values})
+        names = sorted(dict.fromkeys(name for column in columns for name in column.values))
         numbers = {name: number for number, name in enumerate(names)}
         self._names = [
             np.array(list(map(numbers.__getitem__, column.values)), np.uint32)[column.codes]

@@ -144,14 +144,15 @@ class Candidates:
         of_compilers = side.compilers[0][self.rows[stating]]
         packages = side.column("package")
         of_packages = packages.fingerprints.astype(np.uint64)
-        distinct = np.unique(np.concatenate([of_packages, of_compilers]))
+        hashes = np.concatenate([of_packages, of_compilers])
+        first, of_hashes = distinct_codes(hashes)
+        names, compilers = np.split(of_hashes, [len(of_packages)])
         edges = graph.down.edges_of(self.rows.astype(np.int64))
         place_of = np.empty(graph.num_nodes, np.int64)
         place_of[self.rows] = np.arange(len(self))
-        of_nodes = np.searchsorted(distinct, of_packages)[packages.codes]
         owners = [place_of[graph.sources[edges]], stating]
-        codes = [of_nodes[graph.targets[edges]], np.searchsorted(distinct, of_compilers)]
-        return distinct, np.concatenate(owners), np.concatenate(codes)
+        codes = [names[packages.codes[graph.targets[edges]]], compilers]
+        return hashes[first], np.concatenate(owners), np.concatenate(codes)
 
     def _column(self, name: str) -> Fingerprints:
         return row_hashes(self.side.frame, self.rows, [name])
@@ -329,11 +330,13 @@ class Ballot:
     def __init__(self, candidates: Sequence[Candidates], free: Sequence[Mask]) -> None:
         self._num_head = len(candidates[1])
         names = [one.side.column("package").fingerprints.astype(np.uint64) for one in candidates]
-        distinct = np.unique(np.concatenate(names))
-        self._num_names = len(distinct)
+        first, numbers = distinct_codes(np.concatenate(names))
+        self._num_names = len(first)
         self._uses = [
-            _Uses(one, mask, np.searchsorted(distinct, of_side), len(distinct))
-            for one, mask, of_side in zip(candidates, free, names, strict=True)
+            _Uses(one, mask, of_side, len(first))
+            for one, mask, of_side in zip(
+                candidates, free, np.split(numbers, [len(names[0])]), strict=True
+            )
         ]
 
     def votes(self, base: Numbers, head: Numbers, *, weight: int = 1) -> Votes:

@@ -81,14 +81,16 @@ def version_places(
         for of_package, of_version in zip(packages, versions, strict=True)
     )
     # The rows of a frame are sorted by package and version, so equal ones are adjacent.
-    distinct = np.unique(np.concatenate([keys[begins_of_runs(keys)] for keys in (ours, theirs)]))
+    distinct = np.sort(np.concatenate([keys[begins_of_runs(keys)] for keys in (ours, theirs)]))
+    distinct = distinct[begins_of_runs(distinct)]
     return np.searchsorted(distinct, ours[base_rows]), np.searchsorted(distinct, theirs[head_rows])
 
 
 def _ranks(columns: Sequence[Column[str]], sort_key: Callable[[str], Any]) -> list[Numbers]:
     """Return for each column the rank of each row's value among the values of all columns."""
-    values = sorted(set(chain.from_iterable(column.values for column in columns)), key=sort_key)
-    ranks = {value: rank for rank, value in enumerate(values)}
+    # Each column is in order already, which sorting makes use of.
+    values = dict.fromkeys(chain.from_iterable(column.values for column in columns))
+    ranks = {value: rank for rank, value in enumerate(sorted(values, key=sort_key))}
     return [
         np.array([ranks[value] for value in column.values], np.int64)[column.codes]
         for column in columns
@@ -118,17 +120,16 @@ class Below(Arrays):
     """
 
     def __init__(self, base: "Walk", head: "Walk", columns: Sequence[str]) -> None:
-        items = [walk.items(columns) for walk in (base, head)]
-        distinct = np.unique(np.concatenate([*items, base.compilers, head.compilers]))
-        self._num_items = len(distinct)
-        sets = [
-            walk.sets(np.searchsorted(distinct, of_walk), np.searchsorted(distinct, walk.compilers))
-            for walk, of_walk in zip((base, head), items, strict=True)
-        ]
-        members = np.concatenate([of_walk for _, of_walk in sets])
+        parts = [base.items(columns), base.compilers, head.items(columns), head.compilers]
+        hashes = np.concatenate(parts)
+        of_items, numbers = distinct_codes(hashes)
+        self._num_items = len(of_items)
+        numbered = np.split(numbers, np.cumsum(list(map(len, parts[:-1]))))
+        sets = base.sets(*numbered[:2]), head.sets(*numbered[2:])
         sizes = np.concatenate([of_walk for of_walk, _ in sets])
+        members = np.concatenate([of_walk for _, of_walk in sets])
         # Sums of the items' hashes are equal by chance for two sets in one of 10^19 pairs.
-        sums = np.cumsum(np.append(np.uint64(0), scattered(distinct[members])))
+        sums = np.cumsum(np.append(np.uint64(0), scattered(hashes[of_items][members])))
         stops = np.cumsum(sizes)
         first, numbers = distinct_codes(sums[stops] - sums[stops - sizes])
         self._sizes = sizes[first]
