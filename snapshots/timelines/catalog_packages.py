@@ -7,7 +7,6 @@ a few thousand rows of millions.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 
 import msgspec
 import pyarrow as pa
@@ -16,8 +15,8 @@ import pyarrow.compute as pc
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.versions import version_key
+from snapshots.timelines.growth import lists_of
 from snapshots.timelines.packages import package_timeline
-from snapshots.timelines.steps import pairs_in
 
 
 class PackageInSeries(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,21 +77,19 @@ def catalog_packages(rows: pa.Table, history: History) -> dict[str, CatalogPacka
 
     ``rows`` are those of the table ``comparisons`` of all pairs, with the column ``packages``.
     """
-    lists = rows["packages"].combine_chunks()
-    items = lists.flatten()
-    columns = (
-        items.field("name"),
-        pc.subtract(items.field("specs_added"), items.field("specs_removed")),
-        _if_any(items.field("versions_added")),
-        _if_any(items.field("versions_removed")),
-    )
-    changes = zip(*(column.to_pylist() for column in columns), strict=True)
-    lengths = pc.list_value_length(lists).to_pylist()
-    changed = {
-        pair: tuple(islice(changes, length))
-        for pair, length in zip(pairs_in(rows), lengths, strict=True)
-    }
+    changed = {pair: _changes(items) for pair, items in lists_of(rows, "packages")}
     return _catalog_packages(changed, history)
+
+
+def _changes(packages: pa.StructArray) -> list[_Change]:
+    """Return the packages that a pair changed, from its list."""
+    columns = (
+        packages.field("name"),
+        pc.subtract(packages.field("specs_added"), packages.field("specs_removed")),
+        _if_any(packages.field("versions_added")),
+        _if_any(packages.field("versions_removed")),
+    )
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
 def _if_any(lists: pa.ListArray) -> pa.ListArray:

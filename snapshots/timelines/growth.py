@@ -96,8 +96,8 @@ def main_changes(
     ``totals`` is that of ``growth``. ``rows`` are those of the table ``comparisons`` with the
     columns ``causes`` and ``cells``, one for each pair of the series.
     """
-    causes = {pair: tuple(_main_causes(of_pair)) for pair, of_pair in _lists(rows, "causes")}
-    cells = {pair: _by_stack(of_pair) for pair, of_pair in _lists(rows, "cells")}
+    causes = {pair: tuple(_main_causes(of_pair)) for pair, of_pair in lists_of(rows, "causes")}
+    cells = {pair: _by_stack(of_pair) for pair, of_pair in lists_of(rows, "cells")}
     sizes: Counter[str] = Counter()
     main = {}
     for step in history.neighbours(series):
@@ -151,7 +151,7 @@ def count_returned(
     Revisions without returned specs are omitted.
     """
     steps = Steps.of(history, [series])
-    specs = dict(_lists(new, "new_specs"))
+    specs = dict(lists_of(new, "new_specs"))
     of_pairs = [items.field("number").to_numpy() for items in specs.values()]
     numbers = np.unique(np.concatenate([np.empty(0, np.int64), *of_pairs]))
     if not len(numbers):
@@ -199,7 +199,7 @@ def _first_removed(removed: pa.Table, numbers: Numbers, steps: Steps) -> Numbers
     return places
 
 
-def _lists(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
+def lists_of(table: pa.Table, column: str) -> Iterator[tuple[Pair, pa.Array]]:
     """Yield each pair with the items of its list."""
     items, ends = _flat(table[column])
     for pair, start, end in zip(pairs_in(table), [0, *ends.tolist()], ends.tolist(), strict=False):
