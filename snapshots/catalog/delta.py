@@ -198,6 +198,19 @@ class TableLog:
         paths = [f"{self.folder}/{name}" for name in names]
         return dict(zip(names, self._storage.side_by_side(self._storage.read, paths), strict=True))
 
+    def empty_commit(self) -> str | None:
+        """Return the path of an empty commit in a folder, which the library reads as no change."""
+        if not self._storage.location.is_folder:
+            return None
+        sizes = self._storage.sizes(self.folder)
+        empty = (name for name in _versions_of(sizes) if not sizes[name])
+        return next((f"{self.folder}/{name}" for name in empty), None)
+
+    def is_lost(self) -> bool:
+        """Return whether the table has data files but an empty log, which no import leaves."""
+        table = self.folder.removesuffix(f"/{_FOLDER}")
+        return not self._storage.sizes(self.folder) and bool(self._storage.data_files(table))
+
     def sync(self, since: int) -> None:
         """Sync the commits and checkpoints after a version to disk."""
         if self._storage.location.is_folder:
@@ -297,12 +310,18 @@ class CatalogTable:
         """
         options = None if self._storage.options is None else {**self._storage.options}
         try:
-            return repeated(lambda: DeltaTable(self._uri, storage_options=options), DeltaError)
+            table = repeated(lambda: DeltaTable(self._uri, storage_options=options), DeltaError)
         except TableNotFoundError:
+            if self._log.is_lost():
+                raise self._storage.error(f"{self._log.folder} is empty; {self._advice}") from None
             raise
         except DeltaError as error:
             reason = f"the log of the table {self.name} cannot be read: {reason_of(error)}"
             raise self._storage.error(f"{reason}; {self._advice}") from error
+        if path := self._log.empty_commit():
+            advice = "if it is the last one, and the power was cut meanwhile, delete it; else "
+            raise self._storage.error(f"{path} is empty; {advice}{self._advice}")
+        return table
 
     def files(self) -> list[TableFile]:
         """Return the files, as of the last ``current``."""

@@ -13,7 +13,7 @@ from snapshots.catalog.revisions_table import RevisionsTable
 from snapshots.catalog.specs_table import SpecsTable
 from snapshots.catalog.verification import Verified, verify
 from snapshots.contents import Content, ContentRows
-from snapshots.errors import EmptyCatalog
+from snapshots.errors import CatalogError, EmptyCatalog
 from tests.snapshots.catalog.expected_histories import TABLES, forget
 from tests.snapshots.factories import a_snapshot, a_spec, day, full_spec
 from tests.snapshots.importers import specs_of
@@ -115,6 +115,22 @@ def break_log(catalog: Catalog) -> None:
     commits[-1].write_bytes(b"[1, 2]")
 
 
+def commits_of_revisions(catalog: Catalog) -> list[Path]:
+    """Return the commits of the table of revisions."""
+    return sorted(Path(catalog.location, "revisions", "_delta_log").glob("*.json"))
+
+
+def empty_commit(catalog: Catalog) -> None:
+    """Leave the last commit without content, as a power cut can."""
+    commits_of_revisions(catalog)[-1].write_bytes(b"")
+
+
+def lose_log(catalog: Catalog) -> None:
+    """Remove the log of the revisions."""
+    for file in Path(catalog.location, "revisions", "_delta_log").iterdir():
+        file.unlink()
+
+
 @pytest.mark.parametrize(
     ("damage", "pattern"),
     [
@@ -130,6 +146,11 @@ def break_log(catalog: Catalog) -> None:
             "changes: .* changes/.*cachelog upkeep",
         ),
         (break_log, "specs: the log of the table specs cannot be read: .*; restore it"),
+        (
+            empty_commit,
+            r"revisions: .*\d+.json is empty; if it is the last one, .* delete it; else",
+        ),
+        (lose_log, "revisions: .*revisions/_delta_log is empty; restore it"),
         (lambda catalog: file_of(catalog, "revisions").unlink(), "revisions: .*No such.*; restore"),
     ],
 )
@@ -141,6 +162,18 @@ def test_damage(catalog: Catalog, damage: Callable[[Catalog], None], pattern: st
     texts = [str(finding) for finding in verified.findings if finding.is_damage]
     assert any(re.search(pattern, text) for text in texts), texts
     assert all(text.count("; 'cachelog upkeep'") <= 1 for text in texts)
+
+
+@pytest.mark.parametrize("damage", [empty_commit, lose_log])
+def test_import_after_a_lost_commit_is_refused(
+    catalog: Catalog, damage: Callable[[Catalog], None]
+) -> None:
+    """It would hide the revisions that the log named, and a vacuum would delete their contents."""
+    damage(catalog)
+    before = commits_of_revisions(catalog)
+    with pytest.raises(CatalogError, match="is empty"):
+        publish(Catalog(catalog.location), 50, 50)
+    assert commits_of_revisions(catalog) == before
 
 
 def test_advice_repairs_the_damage(catalog: Catalog) -> None:
