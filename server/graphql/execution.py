@@ -9,7 +9,7 @@ import msgspec
 import orjson
 from graphql import GraphQLFormattedError
 
-from schema.api import API
+from schema.api import API, is_small
 from schema.context import Context
 from schema.documents.estimates import Estimate
 from schema.execution.budget import Budget, Failed, NotLoaded
@@ -91,8 +91,8 @@ class Execution:
         return self.api.cost(*request.cost_arguments(), Sizes.of(self._catalog.history))
 
     def is_weighed(self, request: GraphQLRequest) -> bool:
-        """Return whether a request's document is cached, so that its cost takes less than 1 ms."""
-        return self.api.documents.is_known(request.query)
+        """Return whether the cost takes less than 1 ms: the document is cached, variables short."""
+        return self.api.documents.is_known(request.query) and is_small(request.variables or {})
 
     async def execute(
         self, request: GraphQLRequest, weight: Weight, *, patience: float = 5
