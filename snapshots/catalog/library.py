@@ -239,9 +239,10 @@ class Library:
             for step in between
             if any(cause.kind is CauseKind.VERSION for cause in causes[step])
         }
+        counts = self.history_queries.package_counts(pairs) if pairs else {}
         versions = {
             pair: {(package.name, new) for package in packages for new in package.versions_added}
-            for pair, packages in self.history_queries.package_counts(pairs).items()
+            for pair, packages in counts.items()
         }
 
         def commits_of(step: Neighbours, cause: StoredCause) -> Sequence[Commit]:
