@@ -194,7 +194,7 @@ HOLES = """query($ref: String!, $after: String, $first: Int!) {
   } }
 }"""
 IMPACT = """query($ref: String!, $name: String!) {
-  revision(ref: $ref) { package(name: $name) { impact {
+  revision(ref: $ref) { impact(packages: [$name]) { numSpecs } package(name: $name) { impact {
     numSpecs numPackages size sizeLabel stackCounts { value numSpecs }
     targetCounts { value numSpecs }
     outcome {
