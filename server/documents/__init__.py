@@ -1,6 +1,7 @@
 """The GraphQL documents of commands, which execute them in process; servers answer them too.
 
-``NAME.graphql`` has one operation of this name, ``fragments/NAME.graphql`` one fragment.
+``NAME.graphql`` has one operation of this name, ``fragments/NAME.graphql`` one fragment. Documents
+in other folders use these fragments, too.
 """
 
 import re
@@ -11,16 +12,17 @@ _FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
 
 
 def document(name: str, folder: str = __name__) -> str:
-    """Return the text of a document of a package.
+    """Return the text of a document, by its path in the folder of a package.
 
     Fragments that it spreads but does not define are appended, with those that they spread.
     """
-    text = _text(folder, f"{name}.graphql")
+    text = (files(folder) / f"{name}.graphql").read_text("utf-8")
     while missing := {*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)}:
-        fragments = (_text(folder, f"fragments/{one}.graphql") for one in sorted(missing))
-        text = "\n".join([text, *fragments])
+        text = "\n".join([text, *(_fragment(one, folder) for one in sorted(missing))])
     return text
 
 
-def _text(folder: str, file: str) -> str:
-    return (files(folder) / file).read_text("utf-8")
+def _fragment(name: str, folder: str) -> str:
+    """Return a fragment of a folder; one that it lacks is that of commands."""
+    own, shared = (files(one) / "fragments" / f"{name}.graphql" for one in (folder, __name__))
+    return (own if own.is_file() else shared).read_text("utf-8")

@@ -1,15 +1,14 @@
 """The GraphQL documents of pages: their parameters, and how they are executed in process."""
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, Self
 
 import msgspec
 import orjson
 from graphql import OperationDefinitionNode, parse, print_ast
 
+from server import documents
 from server.asgi.lanes import Lanes
 from server.graphql.execution import Executed, Execution
 from server.graphql.requests import GraphQLRequest, Weight
@@ -19,9 +18,6 @@ Parameters = Mapping[str, Sequence[str]]
 
 PAGE_LENGTH = 50
 """Number of rows of a table on one page."""
-
-_SPREAD = re.compile(r"\.\.\.(\w+)")
-_FRAGMENT = re.compile(r"^fragment (\w+)", re.MULTILINE)
 
 IS_PAGE = "isPage"
 """A variable of documents; if it is false, only the page's table is queried, for an export."""
@@ -80,23 +76,8 @@ class PageDocument:
 
 @cache
 def document(name: str) -> PageDocument:
-    """Return the document ``queries/NAME.graphql``.
-
-    Fragments that it spreads but does not define are appended from ``fragments/NAME.graphql``.
-    """
-    return PageDocument(name, _with_fragments(_text(f"queries/{name}.graphql")))
-
-
-def _with_fragments(text: str) -> str:
-    """Return a document with its missing fragments, and those that they spread, added."""
-    while lacking := {*_SPREAD.findall(text)} - {*_FRAGMENT.findall(text)}:
-        fragments = (_text(f"fragments/{name}.graphql") for name in sorted(lacking))
-        text = "\n".join([text, *fragments])
-    return text
-
-
-def _text(file: str) -> str:
-    return (files("server.pages") / file).read_text("utf-8")
+    """Return the document ``queries/NAME.graphql``, with the fragments that it spreads."""
+    return PageDocument(name, documents.document(f"queries/{name}", "server.pages"))
 
 
 def _value(declared: str, texts: Sequence[str]) -> Any:
