@@ -14,7 +14,7 @@ from snapshots import refs
 from snapshots.errors import AmbiguousRef, InvalidArgument, RevisionNotFound
 from snapshots.models import NOTHING, RevisionInfo
 from snapshots.refs import DIGEST_PREFIX_MIN, Ref, catalog_order, parse_ref, series
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import total_order
 from snapshots.texts import legible, names_hint, nearest_names, short_digest, short_key
 
 _NEAREST = 3
@@ -109,7 +109,7 @@ class History:
     @cached_property
     def tags(self) -> list[str]:
         """All tags in natural order."""
-        newest_first = sorted(self._by_tag, key=lambda tag: (version_key(tag), tag), reverse=True)
+        newest_first = sorted(self._by_tag, key=total_order, reverse=True)
         return sorted(newest_first, key=catalog_order)
 
     @cached_property
@@ -292,7 +292,7 @@ class History:
     @cached_property
     def _series(self) -> dict[str, list[RevisionInfo]]:
         families: defaultdict[str, list[RevisionInfo]] = defaultdict(list)
-        for tag in sorted(self._by_tag, key=lambda tag: (version_key(tag), tag)):
+        for tag in sorted(self._by_tag, key=total_order):
             families[series(tag)].extend(self._by_tag[tag])
         return dict(families)
 

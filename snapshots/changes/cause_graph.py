@@ -25,7 +25,7 @@ from snapshots.changes.sides import Side, equal_nodes
 from snapshots.frames.columns import Arrays, distinct_codes, sorted_order
 from snapshots.frames.dependencies import DependencyType
 from snapshots.frames.hashes import texts_of
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import total_order
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -131,7 +131,7 @@ def _equal_first(
 
 def _order(edge: EdgeEnd) -> tuple[object, ...]:
     version = edge.version
-    key = () if version is None else (version_key(version), version)
+    key = () if version is None else total_order(version)
     return version is not None, key, edge.hash, edge.virtuals
 
 

@@ -23,7 +23,7 @@ from snapshots.frames.filters import having_any
 from snapshots.frames.frame import Frame
 from snapshots.spack.names import ROOT_STACK, natural_order
 from snapshots.spack.notation import compiler_key
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import total_order
 
 MAX_MARKED = 1 << 22
 """Largest bound of keys for which a mask is allocated; above it, keys are first renumbered."""
@@ -244,7 +244,7 @@ def _marked(keys: Numbers, bound: int) -> Mask:
 def _sorted(dimension: CoverageDimension, values: Collection[Any]) -> list[str]:
     match dimension:
         case CoverageDimension.VERSION:
-            return sorted(values, key=lambda version: (version_key(version), version))
+            return sorted(values, key=total_order)
         case CoverageDimension.COMPILER:
             return sorted(values, key=compiler_key)
     return natural_order(values)

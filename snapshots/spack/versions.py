@@ -136,6 +136,11 @@ def version_key(version: str) -> VersionKey:
     return tuple(map(_component, components)), prerelease
 
 
+def total_order(version: str) -> tuple[VersionKey, str]:
+    """Return a sort key in Spack's version order that is distinct for distinct texts."""
+    return version_key(version), version
+
+
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import RevisionInfo
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import total_order
 from snapshots.timelines.growth import lists_of
 from snapshots.timelines.packages import package_timeline
 
@@ -141,7 +141,7 @@ def _in_series(
                 num_revisions += end - place
                 last = end, num_specs, versions
         end, num_specs, versions = last
-        newest_first = sorted(versions, key=lambda text: (version_key(text), text), reverse=True)
+        newest_first = sorted(versions, key=total_order, reverse=True)
         yield (
             name,
             PackageInSeries(

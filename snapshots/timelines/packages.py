@@ -13,7 +13,7 @@ from snapshots.changes.package_changes import PackageChangeKind, package_kinds
 from snapshots.changes.reasons import REASONS, SpecChangeReason
 from snapshots.history import History, Neighbours
 from snapshots.models import RevisionInfo
-from snapshots.spack.versions import VersionKey, place_in_order, version_key
+from snapshots.spack.versions import VersionKey, place_in_order, total_order
 from snapshots.timelines.steps import ADDED, CHANGED, KINDS, REMOVED, Events, Steps
 
 _PACKAGE_KINDS = tuple(PackageChangeKind)
@@ -132,7 +132,7 @@ def _versions(events: Events, places: Numbers) -> tuple[list[list[str]], list[li
     """Return the versions before and after each of some steps, newest first."""
     texts = events.version_values
     newest_first = sorted(
-        range(len(texts)), key=lambda code: (version_key(texts[code]), texts[code]), reverse=True
+        range(len(texts)), key=lambda code: total_order(texts[code]), reverse=True
     )
     present = np.zeros((len(texts), len(events.steps) + 1), np.bool_)
     present[:, 1:] = _present(events)[newest_first]
