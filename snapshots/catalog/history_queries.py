@@ -18,6 +18,7 @@ from snapshots.catalog.catalog import Catalog
 from snapshots.changes import stored_changes
 from snapshots.changes.explanation import Explanation
 from snapshots.changes.stack_changes import StackChangeKind
+from snapshots.changes.stored_changes import pairs_in
 from snapshots.frames.hashes import WIDTH, HashSet, is_beginning
 from snapshots.frames.queries import read
 from snapshots.frames.suggestions import Suggestion, SuggestionKind, Suggestions
@@ -34,7 +35,7 @@ from snapshots.timelines.causes import SeriesCauses
 from snapshots.timelines.growth import Counts, Growth, GrowthPoint, MainChanges
 from snapshots.timelines.packages import PackageTimeline
 from snapshots.timelines.spans import HashHistory
-from snapshots.timelines.steps import Steps, pairs_in
+from snapshots.timelines.steps import Steps
 
 _MAX_CANDIDATES = 50
 _SHOWN_CANDIDATES = 20

@@ -25,12 +25,12 @@ from snapshots.changes.stored_changes import (
     StoredChanges,
     comparisons_table,
     counts_of,
+    pairs_in,
 )
 from snapshots.errors import CatalogError
 from snapshots.history import Pair
 from snapshots.program import importer_name
 from snapshots.tables import CHANGES, COMPARISONS, HASHES
-from snapshots.timelines.steps import pairs_in
 
 # -- pairs as texts, for lookups of many rows at once
 

@@ -168,6 +168,11 @@ def count_packages(changes: Iterable[PackageChange], rows: pa.Table) -> Iterator
         )
 
 
+def pairs_in(rows: pa.Table) -> list[Pair]:
+    """Return the pair of each row."""
+    return list(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist()))
+
+
 def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
     """Read the column ``packages`` of rows of the table ``comparisons``."""
     lists = table["packages"].combine_chunks()
@@ -178,9 +183,9 @@ def packages_of(table: pa.Table) -> dict[Pair, tuple[PackageCounts, ...]]:
         columns[name] = list(map(tuple, columns[name]))
     packages = map(PackageCounts, *columns.values())
     lengths = pc.list_value_length(lists).to_pylist()
-    pairs = map(Pair, table["base"].to_pylist(), table["head"].to_pylist())
     return {
-        pair: tuple(islice(packages, length)) for pair, length in zip(pairs, lengths, strict=True)
+        pair: tuple(islice(packages, length))
+        for pair, length in zip(pairs_in(table), lengths, strict=True)
     }
 
 

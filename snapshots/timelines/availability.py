@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 from snapshots.arrays import Rows
 from snapshots.changes.coverage import CoverageDimension, nearest_rows
 from snapshots.changes.reasons import SpecChangeReason
+from snapshots.changes.stored_changes import pairs_in
 from snapshots.frames.frame import Frame
 from snapshots.history import History, Pair
 from snapshots.models import RevisionInfo
 from snapshots.spack.names import natural_order
 from snapshots.spack.query import is_target
-from snapshots.spack.versions import version_key
+from snapshots.spack.versions import total_order, version_key
 from snapshots.timelines.catalog_packages import CatalogPackage
-from snapshots.timelines.steps import pairs_in
 
 Cell = Mapping[CoverageDimension, str]
 """The values of a cell: any of VERSION, TARGET and STACK; it may be empty.
@@ -109,7 +109,7 @@ class PackageCells:
             if (value := getattr(change, dimension.value)) is not None
         }
         if dimension is CoverageDimension.VERSION:
-            return sorted(distinct, key=lambda text: (version_key(text), text), reverse=True)
+            return sorted(distinct, key=total_order, reverse=True)
         return natural_order(distinct)
 
     def newest_versions(self, series: str) -> dict[str, tuple[str, int]]:

@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from snapshots.arrays import Mask
+from snapshots.changes.stored_changes import pairs_in
 from snapshots.history import History, Neighbours
 from snapshots.models import CauseKind, RevisionInfo
 from snapshots.recipes.commits import Between, Commit
-from snapshots.timelines.steps import Steps, pairs_in
+from snapshots.timelines.steps import Steps
 
 
 class SeriesCauseKey(Enum):

@@ -22,10 +22,11 @@ from snapshots.changes.stored_changes import (
     StoredCause,
     indices_of,
     numbers_of,
+    pairs_in,
 )
 from snapshots.history import History, Neighbours, Pair
 from snapshots.models import CauseKind, RevisionInfo
-from snapshots.timelines.steps import Steps, pairs_in
+from snapshots.timelines.steps import Steps
 
 
 class GrowthPoint(msgspec.Struct, frozen=True, kw_only=True):

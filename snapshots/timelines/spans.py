@@ -71,16 +71,16 @@ def hash_histories(
     events = Events(rows, Steps.of(history, history.series_names))
     names = rows["name"].take(pa.array(events.rows, pa.int64())).to_pylist()
     histories = {
-        text: _hash_history(text, names, events, stays)
-        for code, stays in _stays(events).items()
+        text: _hash_history(text, names, events, spans)
+        for code, spans in _open_spans(events).items()
         for text in [events.hash_values[code]]
     }
     return {text: histories[text] for text in texts if text in histories}
 
 
-def _stays(events: Events) -> dict[int, list[_OpenSpan]]:
+def _open_spans(events: Events) -> dict[int, list[_OpenSpan]]:
     """Return the spans of each hash, by its code."""
-    stays: defaultdict[int, list[_OpenSpan]] = defaultdict(list)
+    spans: defaultdict[int, list[_OpenSpan]] = defaultdict(list)
     columns = (events.hashes, events.kinds, events.follows, events.steps.series_of(events.places))
     is_there = False
     for event, (code, kind, follows, number) in enumerate(
@@ -88,50 +88,50 @@ def _stays(events: Events) -> dict[int, list[_OpenSpan]]:
     ):
         is_there = is_there and follows
         if is_there and kind == REMOVED:
-            stays[code][-1].gone = event
+            spans[code][-1].gone = event
             is_there = False
         elif is_there:
-            stays[code][-1].events.append(event)
+            spans[code][-1].events.append(event)
         elif kind == ADDED:
-            stays[code].append(_OpenSpan(number, [event]))
+            spans[code].append(_OpenSpan(number, [event]))
             is_there = True
-    return stays
+    return spans
 
 
 def _hash_history(
-    text: str, names: list[str], events: Events, stays: list[_OpenSpan]
+    text: str, names: list[str], events: Events, spans: list[_OpenSpan]
 ) -> HashHistory:
-    bounds = [_bounds(events, stay) for stay in stays]
+    bounds = [_bounds(events, span) for span in spans]
     revisions = events.steps.revisions
     newest = [events.steps.newest(*places) for places in bounds]
-    latest = max(range(len(stays)), key=lambda number: age(revisions[newest[number]]))
-    last = max(event for event in stays[latest].events if events.places[event] <= newest[latest])
+    latest = max(range(len(spans)), key=lambda number: age(revisions[newest[number]]))
+    last = max(event for event in spans[latest].events if events.places[event] <= newest[latest])
     return HashHistory(
         hash=text,
         name=names[last],
         version=events.version_values[events.versions[last]],
-        spans=tuple(map(partial(_span, events), stays, bounds)),
+        spans=tuple(map(partial(_span, events), spans, bounds)),
         newest=revisions[newest[latest]],
     )
 
 
-def _bounds(events: Events, stay: _OpenSpan) -> tuple[int, int]:
+def _bounds(events: Events, span: _OpenSpan) -> tuple[int, int]:
     """Return the index of the first revision of a span, and the index after its last."""
-    if stay.gone is not None:
-        return int(events.places[stay.events[0]]), int(events.places[stay.gone])
-    return int(events.places[stay.events[0]]), events.steps.bounds(stay.series)[1]
+    if span.gone is not None:
+        return int(events.places[span.events[0]]), int(events.places[span.gone])
+    return int(events.places[span.events[0]]), events.steps.bounds(span.series)[1]
 
 
-def _span(events: Events, stay: _OpenSpan, bounds: tuple[int, int]) -> Span:
+def _span(events: Events, span: _OpenSpan, bounds: tuple[int, int]) -> Span:
     begin, end = bounds
     revisions = events.steps.revisions
-    is_gone = stay.gone is not None
+    is_gone = span.gone is not None
     return Span(
-        series=events.steps.names[stay.series],
+        series=events.steps.names[span.series],
         first=revisions[begin],
         last=revisions[end - 1],
-        reason_came=REASONS[events.reasons[stay.events[0]]],
-        reason_gone=REASONS[events.reasons[stay.gone]] if is_gone else None,
+        reason_came=REASONS[events.reasons[span.events[0]]],
+        reason_gone=REASONS[events.reasons[span.gone]] if is_gone else None,
         gone_in=revisions[end] if is_gone else None,
     )
 

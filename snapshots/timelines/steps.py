@@ -15,6 +15,7 @@ from snapshots.arrays import Mask, Numbers
 from snapshots.changes.diff import SpecChangeKind
 from snapshots.changes.pairings import code_of
 from snapshots.changes.reasons import REASONS, SpecChangeReason
+from snapshots.changes.stored_changes import pairs_in
 from snapshots.history import History, Neighbours, Pair, age
 from snapshots.models import RevisionInfo
 
@@ -124,11 +125,6 @@ class Events:
         follows = np.zeros(len(self), np.bool_)
         follows[1:] = (self.hashes[1:] == self.hashes[:-1]) & (series[1:] == series[:-1])
         return follows
-
-
-def pairs_in(rows: pa.Table) -> list[Pair]:
-    """Return the pair of each row."""
-    return list(map(Pair, rows["base"].to_pylist(), rows["head"].to_pylist()))
 
 
 def _at_steps(rows: pa.Table, steps: Steps) -> tuple[Numbers, Numbers]:
