@@ -37,7 +37,13 @@ NOT_COMPARED = 2
 
 
 _DIMENSIONS = (
-    *("stack", "target", "operating-system", "platform", "compiler", "compiler-name", "version"),
+    "stack",
+    "target",
+    "operating-system",
+    "platform",
+    "compiler",
+    "compiler-name",
+    "version",
 )
 """The dimensions of coverage; their enum would import the libraries of the catalog."""
 

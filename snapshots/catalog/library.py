@@ -89,11 +89,6 @@ class SharedCache(Generic[Key, Value]):
         )(make)
 
     @property
-    def num_cached(self) -> int:
-        """Number of cached values."""
-        return len(self._cached)
-
-    @property
     def num_bytes(self) -> int:
         """Memory used by the cached values, in bytes."""
         return int(self._cached.currsize)

@@ -91,7 +91,7 @@ def test_feed_of_a_series_has_all_revisions(demo_catalog: Path) -> None:
     feed = read_feed(answer.content)
     revisions = feeds.catalog.history.of_series("develop-DATE")
     assert [entry.tags[0].term for entry in feed.entries] == [each.tag for each in revisions]
-    assert feeds.library.frames.num_cached == 0
+    assert feeds.library.frames.num_bytes == 0
     assert "<li>" in feed.entries[0].content[0].value
     assert feed.feed.links[0].href == "http://test" + SERIES
     refs = [revision.ref for revision in revisions]
@@ -124,7 +124,7 @@ def test_feed_of_a_package_has_its_changes(demo_catalog: Path) -> None:
     name = feeds.catalog.reader().frame(newest.digest).packages[0]
     answer = feeds.get(f"/feeds/develop-DATE/{name}.atom")
     feed = read_feed(answer.content)
-    assert feeds.library.frames.num_cached == 0
+    assert feeds.library.frames.num_bytes == 0
     url = httpx.URL(f"http://test/feeds/develop-DATE/{name}.atom")
     assert url.join(feed.feed.links[0].href) == url
     links = [url.join(entry.links[0].href) for entry in feed.entries]
